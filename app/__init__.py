@@ -1,0 +1,1 @@
+"""Plimsoll, the program: engine process, data, command line and window."""

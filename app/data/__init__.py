@@ -1,0 +1,1 @@
+"""What is kept on disk: conversations, the library of models, imports and exports."""

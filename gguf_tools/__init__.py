@@ -1,0 +1,1 @@
+"""What a GGUF file says and what follows from it; no Qt, no engine."""

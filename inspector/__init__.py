@@ -1,0 +1,1 @@
+"""What was measured and what it means; no Qt outside inspector.widgets."""
