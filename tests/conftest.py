@@ -40,7 +40,7 @@ def no_child_left() -> Iterator[None]:
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
     left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before]
-    gone, alive = psutil.wait_procs(left, timeout=5)
+    _gone, alive = psutil.wait_procs(left, timeout=5)
     for child in alive:
         child.kill()
     assert not alive, f"child processes left running: {alive}"

@@ -84,7 +84,7 @@ class _Base(msgspec.Struct, frozen=True, kw_only=True):
     pass
 
 
-class LoadOptions(_Base):
+class LoadOptions(_Base, frozen=True, kw_only=True):
     """How a model is loaded. None leaves the choice to the program, which reports what it took."""
 
     n_ctx: int | None = None
@@ -105,7 +105,7 @@ class LoadOptions(_Base):
     rpc_servers: tuple[str, ...] = ()
 
 
-class SamplingOptions(_Base):
+class SamplingOptions(_Base, frozen=True, kw_only=True):
     """The sampler chain and the limits of one reply. Neutral values switch a sampler off."""
 
     temperature: float = 0.7
@@ -131,7 +131,7 @@ class SamplingOptions(_Base):
     ignore_eos: bool = False
 
 
-class ChatMessage(_Base):
+class ChatMessage(_Base, frozen=True, kw_only=True):
     """One message as the template gets it. ``id`` is the caller's and comes back in `PromptFit`."""
 
     id: str
@@ -140,7 +140,7 @@ class ChatMessage(_Base):
     reasoning: str | None = None
 
 
-class ChatPrompt(_Base):
+class ChatPrompt(_Base, frozen=True, kw_only=True):
     """A conversation to be rendered.
 
     ``keep_from`` is the first message that the last trim kept (trimming goes in steps, so that
@@ -157,7 +157,7 @@ class ChatPrompt(_Base):
     thinking: bool | None = None
 
 
-class PromptFit(_Base):
+class PromptFit(_Base, frozen=True, kw_only=True):
     """How a prompt fits the window. ``problem`` set means that nothing can be sent."""
 
     n_ctx: int
@@ -171,7 +171,7 @@ class PromptFit(_Base):
     needed_tokens: int = 0
 
 
-class DeviceInfo(_Base):
+class DeviceInfo(_Base, frozen=True, kw_only=True):
     """A device as llama.cpp reports it."""
 
     name: str
@@ -182,7 +182,7 @@ class DeviceInfo(_Base):
     free_bytes: int | None
 
 
-class EngineBuffer(_Base):
+class EngineBuffer(_Base, frozen=True, kw_only=True):
     """One buffer line of the load log. ``what`` is weights, kv, state, compute or output."""
 
     device: str
@@ -190,7 +190,7 @@ class EngineBuffer(_Base):
     size_bytes: int
 
 
-class ModelInfo(_Base):
+class ModelInfo(_Base, frozen=True, kw_only=True):
     """What was loaded, and what llama.cpp made of the options."""
 
     path: str
@@ -229,7 +229,7 @@ class ModelInfo(_Base):
 # --- requests -------------------------------------------------------------------------------
 
 
-class Load(_Base, tag="load"):
+class Load(_Base, frozen=True, kw_only=True, tag="load"):
     """Load a model, after unloading the one before."""
 
     id: int
@@ -237,20 +237,20 @@ class Load(_Base, tag="load"):
     options: LoadOptions = LoadOptions()
 
 
-class Unload(_Base, tag="unload"):
+class Unload(_Base, frozen=True, kw_only=True, tag="unload"):
     """Free the model."""
 
     id: int
 
 
-class CountTokens(_Base, tag="count"):
+class CountTokens(_Base, frozen=True, kw_only=True, tag="count"):
     """Count the tokens of a text as message content."""
 
     id: int
     text: str
 
 
-class Measure(_Base, tag="measure"):
+class Measure(_Base, frozen=True, kw_only=True, tag="measure"):
     """Say how a conversation fits, without evaluating it."""
 
     id: int
@@ -258,7 +258,7 @@ class Measure(_Base, tag="measure"):
     max_tokens: int | None = None
 
 
-class Render(_Base, tag="render"):
+class Render(_Base, frozen=True, kw_only=True, tag="render"):
     """Return exactly what the model would get."""
 
     id: int
@@ -266,7 +266,7 @@ class Render(_Base, tag="render"):
     max_tokens: int | None = None
 
 
-class Generate(_Base, tag="generate"):
+class Generate(_Base, frozen=True, kw_only=True, tag="generate"):
     """Answer a conversation. ``conversation`` keeps late chunks out of other chats."""
 
     id: int
@@ -275,14 +275,14 @@ class Generate(_Base, tag="generate"):
     sampling: SamplingOptions = SamplingOptions()
 
 
-class Cancel(_Base, tag="cancel"):
+class Cancel(_Base, frozen=True, kw_only=True, tag="cancel"):
     """Stop the request ``target``; it still sends its final message."""
 
     id: int
     target: int
 
 
-class Fault(_Base, tag="fault"):
+class Fault(_Base, frozen=True, kw_only=True, tag="fault"):
     """Make the worker misbehave at a phase; honoured only with PLIMSOLL_FAULTS=1 (tests)."""
 
     id: int
@@ -297,7 +297,7 @@ Request: TypeAlias = Load | Unload | CountTokens | Measure | Render | Generate |
 # --- answers --------------------------------------------------------------------------------
 
 
-class Hello(_Base, tag="hello"):
+class Hello(_Base, frozen=True, kw_only=True, tag="hello"):
     """First message of a worker."""
 
     protocol: int
@@ -308,7 +308,7 @@ class Hello(_Base, tag="hello"):
     cpu: str
 
 
-class Progress(_Base, tag="progress"):
+class Progress(_Base, frozen=True, kw_only=True, tag="progress"):
     """Of a load (fraction only) or of a prefill (with tokens)."""
 
     id: int
@@ -318,27 +318,27 @@ class Progress(_Base, tag="progress"):
     total_tokens: int = 0
 
 
-class Loaded(_Base, tag="loaded"):
+class Loaded(_Base, frozen=True, kw_only=True, tag="loaded"):
     """Final."""
 
     id: int
     model: ModelInfo
 
 
-class Unloaded(_Base, tag="unloaded"):
+class Unloaded(_Base, frozen=True, kw_only=True, tag="unloaded"):
     """Final."""
 
     id: int
 
 
-class Counted(_Base, tag="counted"):
+class Counted(_Base, frozen=True, kw_only=True, tag="counted"):
     """Final."""
 
     id: int
     tokens: int
 
 
-class Measured(_Base, tag="measured"):
+class Measured(_Base, frozen=True, kw_only=True, tag="measured"):
     """Final. ``reusable_tokens`` lie in the cache already."""
 
     id: int
@@ -346,7 +346,7 @@ class Measured(_Base, tag="measured"):
     reusable_tokens: int
 
 
-class Rendered(_Base, tag="rendered"):
+class Rendered(_Base, frozen=True, kw_only=True, tag="rendered"):
     """Final. ``text`` is the prompt with its special tokens spelled out."""
 
     id: int
@@ -355,7 +355,7 @@ class Rendered(_Base, tag="rendered"):
     fit: PromptFit
 
 
-class Started(_Base, tag="started"):
+class Started(_Base, frozen=True, kw_only=True, tag="started"):
     """A reply begins: what is sent, and what of it is in the cache.
 
     ``first_difference`` is the position at which the prompt leaves the cached tokens, None if the
@@ -371,7 +371,7 @@ class Started(_Base, tag="started"):
     reuse_note: str | None = None
 
 
-class Chunk(_Base, tag="chunk"):
+class Chunk(_Base, frozen=True, kw_only=True, tag="chunk"):
     """Text of a reply since the last chunk; whole characters only."""
 
     id: int
@@ -383,7 +383,7 @@ class Chunk(_Base, tag="chunk"):
     decode_per_s: float | None = None
 
 
-class Done(_Base, tag="done"):
+class Done(_Base, frozen=True, kw_only=True, tag="done"):
     """Final: why the reply ended and what was measured."""
 
     id: int
@@ -394,7 +394,7 @@ class Done(_Base, tag="done"):
     reasoning_open: bool = False  # the reply ended inside its reasoning
 
 
-class Failed(_Base, tag="failed"):
+class Failed(_Base, frozen=True, kw_only=True, tag="failed"):
     """Final: one clear sentence, what helps, and the engine's own last words."""
 
     id: int
