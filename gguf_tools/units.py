@@ -1,0 +1,96 @@
+"""Numbers with units, as people read them; one place, so that a size looks the same everywhere.
+
+Memory is counted in binary units (KiB, MiB, GiB), as operating systems and llama.cpp's log count
+it; bandwidth and makers' capacities are decimal (GB/s), as data sheets give them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "GB",
+    "GIB",
+    "KIB",
+    "MIB",
+    "ceil_div",
+    "format_bandwidth",
+    "format_bytes",
+    "format_count",
+    "format_rate",
+    "format_seconds",
+    "round_up",
+]
+
+KIB: Final = 1024
+MIB: Final = 1024**2
+GIB: Final = 1024**3
+GB: Final = 10**9
+
+_BINARY: Final = ((1024**5, "PiB"), (1024**4, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
+_COUNTS: Final = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
+
+
+def round_up(value: int, multiple: int) -> int:
+    """Return the smallest multiple of ``multiple`` that is not below ``value``."""
+    return -(-value // multiple) * multiple
+
+
+def ceil_div(value: int, divisor: int) -> int:
+    """Return ``value / divisor``, rounded up."""
+    return -(-value // divisor)
+
+
+def _three_digits(value: float) -> str:
+    if value >= 100:
+        return f"{value:.0f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
+
+
+def format_bytes(size_bytes: int | None) -> str:
+    """Return a size in binary units with three digits, ``unknown`` for None."""
+    if size_bytes is None:
+        return "unknown"
+    sign = "-" if size_bytes < 0 else ""
+    size = abs(size_bytes)
+    for factor, unit in _BINARY:
+        if size >= factor:
+            return f"{sign}{_three_digits(size / factor)} {unit}"
+    return f"{sign}{size} B"
+
+
+def format_count(count: int | None) -> str:
+    """Return a count of parameters or operations as 8.03B, 494M, …"""
+    if count is None:
+        return "unknown"
+    for factor, unit in _COUNTS:
+        if count >= factor:
+            return f"{_three_digits(count / factor)}{unit}"
+    return str(count)
+
+
+def format_bandwidth(bytes_per_s: float | None) -> str:
+    """Return a bandwidth in decimal units per second."""
+    if bytes_per_s is None:
+        return "unknown"
+    if bytes_per_s >= 10**12:
+        return f"{_three_digits(bytes_per_s / 10**12)} TB/s"
+    return f"{_three_digits(bytes_per_s / GB)} GB/s"
+
+
+def format_rate(tokens_per_s: float | None) -> str:
+    """Return a rate in tokens per second."""
+    return "unknown" if tokens_per_s is None else f"{_three_digits(tokens_per_s)} tok/s"
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Return a time span as ms, s or min."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 1:
+        return f"{_three_digits(seconds * 1000)} ms"
+    if seconds < 120:
+        return f"{_three_digits(seconds)} s"
+    return f"{_three_digits(seconds / 60)} min"
