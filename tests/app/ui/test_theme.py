@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui import theme as theme_module
+from app.ui.stylesheet import stylesheet
+from app.ui.theme import ThemeManager, ThemeName, contrast_ratio, make_theme
+
+THEMES: tuple[ThemeName, ...] = ("dark", "light")
+
+
+def test_contrast_of_black_and_white_is_21() -> None:
+    assert contrast_ratio(QColor("black"), QColor("white")) == pytest.approx(21)
+    assert contrast_ratio(QColor("#777777"), QColor("white")) == pytest.approx(4.48, abs=0.02)
+
+
+@pytest.mark.parametrize("name", THEMES)
+@pytest.mark.parametrize("token", theme_module.TEXT_TOKENS)
+def test_text_meets_wcag_aa_on_every_surface(name: ThemeName, token: str) -> None:
+    theme = make_theme(name)
+    for surface in theme_module.SURFACES:
+        ratio = contrast_ratio(theme.colour(token), theme.colour(surface))
+        assert ratio >= 4.5, (token, surface, ratio)
+
+
+@pytest.mark.parametrize("name", THEMES)
+@pytest.mark.parametrize(
+    ("text", "surface"),
+    [
+        ("on_accent", "accent_fill"),
+        ("on_accent", "accent_fill_hover"),
+        ("on_ink", "ink"),
+        ("on_ink", "ink_hover"),
+        ("ink", "selection"),
+        ("ink", "hover"),
+        ("dim", "hover"),
+        ("ink", "raised_hover"),
+        ("ink", "pressed"),
+        ("ink", "warning_fill"),
+        ("ink", "danger_fill"),
+        ("ink", "notice_fill"),
+        ("warning", "warning_fill"),
+        ("danger", "danger_fill"),
+        ("code_keyword", "well"),
+        ("code_function", "well"),
+        ("code_number", "well"),
+        ("code_string", "well"),
+        ("code_type", "well"),
+        ("code_comment", "well"),
+    ],
+)
+def test_other_pairs_of_text_and_surface_meet_aa(name: ThemeName, text: str, surface: str) -> None:
+    theme = make_theme(name)
+    assert contrast_ratio(theme.colour(text), theme.colour(surface)) >= 4.5
+
+
+def test_tokens_that_can_be_read_stay_as_designed() -> None:
+    dark = make_theme("dark")
+    assert dark.css("ink") == "#e8eaee"
+    assert dark.css("dim") == "#9aa3b0"
+    assert dark.css("panel") == "#1a1d22"
+    assert dark.css("weights") == "#4c8dff"
+
+
+def test_themes_have_the_same_tokens() -> None:
+    assert make_theme("dark").tokens.keys() == make_theme("light").tokens.keys()
+
+
+def test_an_unknown_token_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        make_theme("dark").colour("mauve")
+
+
+def test_lengths_and_fonts_grow_with_the_text_size(qapp: QApplication) -> None:
+    small, large = make_theme("dark"), make_theme("dark", 2.0)
+    assert small.px(44) == 44
+    assert large.px(44) == 88
+    assert large.text_font.pointSizeF() == pytest.approx(2 * small.text_font.pointSizeF(), abs=0.02)
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_the_style_sheet_leaves_no_place_unfilled(name: ThemeName) -> None:
+    text = stylesheet(make_theme(name), {"check": "/x/check.svg", "chevron-down": "/x/down.svg"})
+    assert not re.findall(r"\$\{|@[\d.]", text)
+    assert 'url("/x/check.svg")' in text
+
+
+def test_the_shipped_fonts_are_used(qtbot: QtBot) -> None:
+    manager = ThemeManager("dark")
+    assert {"Inter", "JetBrains Mono"} <= set(QFontDatabase.families())
+    assert QFontInfo(manager.theme.text_font).family() == "Inter"
+    assert QFontInfo(manager.theme.code_font).fixedPitch()
+    semibold = manager.theme.font(13.5, QFont.Weight.DemiBold)
+    assert QFontInfo(semibold).weight() == QFont.Weight.DemiBold
+
+
+def test_figures_are_tabular(qtbot: QtBot) -> None:
+    metrics = QFontMetricsF(ThemeManager("dark").theme.text_font)
+    assert metrics.horizontalAdvance("1111") == pytest.approx(metrics.horizontalAdvance("8888"))
+
+
+def test_a_change_reaches_the_application_and_is_said_once(qtbot: QtBot) -> None:
+    manager = ThemeManager("dark")
+    said: list[str] = []
+    manager.changed.connect(lambda: said.append(manager.theme.name))
+    manager.set_mode("light")
+    assert said == ["light"]
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    assert app.palette().window().color() == manager.theme.colour("background")
+    assert manager.theme.css("panel") in app.styleSheet()
+    manager.set_mode("light")
+    assert said == ["light"]
+    manager.set_text_size(150)
+    assert said == ["light", "light"]
+    assert app.font().pointSizeF() == pytest.approx(manager.theme.pt(13.5), abs=0.02)
+
+
+def test_the_system_mode_follows_the_system_live(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheme = Qt.ColorScheme.Dark
+    hints = QApplication.styleHints()
+    monkeypatch.setattr(type(hints), "colorScheme", lambda _self: scheme)
+    manager = ThemeManager("system")
+    assert manager.theme.is_dark
+    scheme = Qt.ColorScheme.Light
+    with qtbot.waitSignal(manager.changed):
+        hints.colorSchemeChanged.emit(scheme)
+    assert manager.theme.name == "light"
+    manager.set_mode("dark")
+    hints.colorSchemeChanged.emit(scheme)
+    assert manager.theme.is_dark
+
+
+@pytest.mark.parametrize(
+    ("points", "scale"), [(10.0, 1.0), (11.0, 1.0), (20.0, 2.0), (-1.0, 1.0), (40.0, 2.0)]
+)
+def test_a_large_system_font_enlarges_the_window(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch, points: float, scale: float
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    font = QFont()
+    if points > 0:
+        font.setPointSizeF(points)
+    else:
+        font.setPixelSize(20)
+    assert theme_module._system_scale(font) == pytest.approx(scale)
