@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -86,7 +87,7 @@ def _check_bool(setting: Setting, value: object) -> bool:
 
 
 def _check_number(setting: Setting, value: object) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise SettingError(f"{setting.label} is a number, not {value!r}.")
     if setting.kind == "int" and value != int(value):
         raise SettingError(f"{setting.label} is a whole number, not {value!r}.")

@@ -102,7 +102,6 @@ class LoadOptions(_Base, frozen=True, kw_only=True):
     sequences: int = 1
     compatibility: bool = False  # use_extra_bufts off: no AMX, no repacked kernels
     template: str | None = None  # name of a built-in chat template, in place of the file's
-    rpc_servers: tuple[str, ...] = ()
 
 
 class SamplingOptions(_Base, frozen=True, kw_only=True):

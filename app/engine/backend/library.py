@@ -1,0 +1,131 @@
+"""The shared library itself: log, devices, and the flag that ends a computation.
+
+Importing this module loads llama.cpp; nothing else of the program does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import deque
+from pathlib import Path
+from typing import Any, Literal
+
+import llama_cpp as lib
+from llama_cpp._ctypes_extensions import load_shared_library
+
+from app.engine.protocol import DeviceInfo
+
+__all__ = ["AbortFlag", "NativeLog", "devices", "engine_name", "lib"]
+
+_LIBRARIES = Path(lib.__file__).parent / "lib"
+_LOG_LEVEL_DEBUG = 4
+_LOG_LEVEL_CONTINUED = 5
+_KINDS: dict[int, Literal["cpu", "gpu", "igpu", "accel"]] = {0: "cpu", 1: "gpu", 2: "igpu"}
+
+
+class NativeLog:
+    """Takes llama.cpp's log: whole lines to stderr (the log file) and kept for `lines`."""
+
+    def __init__(self, keep: int = 4000) -> None:
+        self._lines: deque[str] = deque(maxlen=keep)
+        self._open = ""
+        self._quiet = False
+        # The callback object must live as long as the library may call it.
+        self._callback = lib.llama_log_callback(self._on_text)
+        lib.llama_log_set(self._callback, None)
+
+    def _on_text(self, level: int, text: bytes, _user_data: object) -> None:
+        if level == _LOG_LEVEL_DEBUG or (level == _LOG_LEVEL_CONTINUED and self._quiet):
+            self._quiet = True
+            return
+        self._quiet = False
+        self._open += text.decode("utf-8", "replace")
+        *whole, self._open = self._open.split("\n")
+        for line in whole:
+            if line.strip(". "):
+                self._lines.append(line)
+                print(line, file=sys.stderr)
+
+    def start(self) -> None:
+        """Forget what was logged so far."""
+        self._lines.clear()
+
+    def lines(self) -> list[str]:
+        """Return the lines logged since `start`."""
+        return list(self._lines)
+
+
+class AbortFlag:
+    """A flag that llama.cpp reads between graph nodes, without Python.
+
+    A Python callback would take the interpreter's lock for every node of every token. C's
+    ``strlen`` on a two-byte buffer has the callback's shape and answers 0 or 1: the length of
+    the text in the buffer.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = ctypes.create_string_buffer(2)
+        libc = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+        self.callback = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
+        self.data = ctypes.cast(self._buffer, ctypes.c_void_p)
+
+    def set(self, on: bool) -> None:
+        """Raise or lower the flag; any thread."""
+        self._buffer[0] = b"1" if on else b"\0"
+
+    def __bool__(self) -> bool:
+        return self._buffer[0] != b"\0"
+
+
+def _ggml() -> Any:
+    base: Any = load_shared_library("ggml-base", _LIBRARIES)
+    main: Any = load_shared_library("ggml", _LIBRARIES)
+    for library, name, result, arguments in (
+        (main, "ggml_backend_dev_count", ctypes.c_size_t, []),
+        (main, "ggml_backend_dev_get", ctypes.c_void_p, [ctypes.c_size_t]),
+        (base, "ggml_backend_dev_name", ctypes.c_char_p, [ctypes.c_void_p]),
+        (base, "ggml_backend_dev_description", ctypes.c_char_p, [ctypes.c_void_p]),
+        (base, "ggml_backend_dev_type", ctypes.c_int, [ctypes.c_void_p]),
+        (base, "ggml_backend_dev_backend_reg", ctypes.c_void_p, [ctypes.c_void_p]),
+        (base, "ggml_backend_reg_name", ctypes.c_char_p, [ctypes.c_void_p]),
+        (
+            base,
+            "ggml_backend_dev_memory",
+            None,
+            [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)],
+        ),
+    ):
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return main, base
+
+
+def devices() -> tuple[DeviceInfo, ...]:
+    """Return what llama.cpp's backends report, with memory as of now (0 means unknown: None)."""
+    main, base = _ggml()
+    found = []
+    for index in range(main.ggml_backend_dev_count()):
+        device = main.ggml_backend_dev_get(index)
+        free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
+        base.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
+        registry = base.ggml_backend_dev_backend_reg(device)
+        found.append(
+            DeviceInfo(
+                name=base.ggml_backend_dev_name(device).decode("utf-8", "replace"),
+                description=base.ggml_backend_dev_description(device).decode("utf-8", "replace"),
+                kind=_KINDS.get(base.ggml_backend_dev_type(device), "accel"),
+                backend=base.ggml_backend_reg_name(registry).decode("utf-8", "replace"),
+                total_bytes=total.value or None,
+                free_bytes=free.value or None,
+            )
+        )
+    return tuple(found)
+
+
+def engine_name() -> str:
+    """Return the identity of the engine build: binding version and llama.cpp's own."""
+    version = lib.llama_version()
+    text = version.decode() if isinstance(version, bytes) else str(version)
+    return f"llama-cpp-python {lib.__version__} · llama.cpp {text}"

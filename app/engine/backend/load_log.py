@@ -1,0 +1,84 @@
+"""What llama.cpp's log says about a load: buffers, layers on devices, flash attention, errors.
+
+The sizes are printed nowhere else. Lines as of llama.cpp in llama-cpp-python 0.3.36:
+``load_tensors:   CPU_Mapped model buffer size =    93.48 MiB``,
+``llama_kv_cache:        CPU KV buffer size =   180.00 MiB``,
+``llama_memory_recurrent:        CPU RS buffer size =     3.28 MiB``,
+``sched_reserve:        CPU compute buffer size =   101.25 MiB``,
+``llama_context:        CPU  output buffer size =     0.19 MiB``,
+``load_tensors: offloaded 0/31 layers to GPU``,
+``sched_reserve: Flash Attention was auto, set to enabled``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from app.engine.protocol import EngineBuffer
+
+__all__ = ["buffers", "error_lines", "flash_attention", "layers_offloaded", "ran_out_of_memory"]
+
+_BUFFER = re.compile(
+    r":\s+(?P<device>\S+)\s+(?P<what>model|KV|RS|compute|output) buffer size\s*=\s*"
+    r"(?P<mib>[0-9.]+) MiB"
+)
+_WHAT = {
+    "model": "weights",
+    "KV": "kv",
+    "RS": "state",
+    "compute": "compute",
+    "output": "output",
+}
+_OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
+_FLASH = re.compile(r"Flash Attention was auto, set to (enabled|disabled)")
+_MEMORY = re.compile(
+    r"out of memory|failed to allocate|unable to allocate|cannot allocate|alloc(?:ation)? failed"
+    r"|bad_alloc|insufficient memory|ErrorOutOfDeviceMemory|not enough (?:space|memory)",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(
+    r"error|fail|invalid|missing|unknown|unsupported|not supported|mismatch|corrupt|requires"
+    r"|GGML_ASSERT|out of memory",
+    re.IGNORECASE,
+)
+
+
+def buffers(lines: Iterable[str]) -> tuple[EngineBuffer, ...]:
+    """Return the buffers of a log. Sizes are exact to 0.01 MiB, as they are printed."""
+    return tuple(
+        EngineBuffer(
+            device=match["device"],
+            what=_WHAT[match["what"]],
+            size_bytes=round(float(match["mib"]) * 1024 * 1024),
+        )
+        for line in lines
+        if (match := _BUFFER.search(line))
+    )
+
+
+def layers_offloaded(lines: Iterable[str]) -> tuple[int, int] | None:
+    """Return (layers on GPUs, layers in all with the output), None if the log has no such line."""
+    for line in lines:
+        if match := _OFFLOADED.search(line):
+            return int(match[1]), int(match[2])
+    return None
+
+
+def flash_attention(lines: Iterable[str]) -> bool | None:
+    """Return what "auto" came to, None if the log doesn't say."""
+    for line in lines:
+        if match := _FLASH.search(line):
+            return match[1] == "enabled"
+    return None
+
+
+def ran_out_of_memory(text: str) -> bool:
+    """Tell whether last words speak of a shortage of memory."""
+    return _MEMORY.search(text) is not None
+
+
+def error_lines(lines: Iterable[str], most: int = 6) -> list[str]:
+    """Return the lines that look like causes, the last ones first dropped to ``most``."""
+    found = [line.strip() for line in lines if _ERROR.search(line)]
+    return found[-most:]

@@ -1,0 +1,151 @@
+"""A loaded model: one context, one sequence, and its memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from app.engine.backend.library import AbortFlag, lib
+from app.engine.backend.sampler import LlamaSampler
+from app.engine.backend.vocab import LlamaVocabulary
+from app.engine.interface import Aborted, Checkpoint, EngineFailure, MemoryKind
+from app.engine.protocol import ModelInfo, SamplingOptions
+
+__all__ = ["LlamaModel", "memory_kind", "metadata"]
+
+_SEQUENCE = 0
+_ABORTED = 2
+_NO_SLOT = 1
+_NO_MEMORY = -2
+_PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: the sliding or recurrent part
+
+
+def metadata(model: Any, key: str) -> str | None:
+    """Return a metadata value as text, None if the file has no such key.
+
+    Bytes that are no UTF-8 become replacement marks: one bad byte must not lose the rest.
+    """
+    size = 256
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        length = lib.llama_model_meta_val_str(model, key.encode("utf-8"), buffer, size)
+        if length < 0:
+            return None
+        if length < size:
+            return buffer.raw[:length].decode("utf-8", "replace")
+        size = length + 1
+
+
+def memory_kind(model: Any, *, swa_full: bool) -> MemoryKind:
+    """Return how a model's memory behaves when it is cut back."""
+    if lib.llama_model_is_hybrid(model):
+        return "hybrid"
+    if lib.llama_model_is_recurrent(model):
+        return "recurrent"
+    if lib.llama_model_n_swa(model) > 0 and not swa_full:
+        return "sliding"
+    return "plain"
+
+
+class LlamaModel:
+    """`EngineModel` over llama.cpp."""
+
+    def __init__(
+        self,
+        model: Any,
+        context: Any,
+        vocab: LlamaVocabulary,
+        info: ModelInfo,
+        template_source: str | None,
+        flag: AbortFlag,
+    ) -> None:
+        self._model = model
+        self._context = context
+        self._flag = flag
+        self._memory = lib.llama_get_memory(context)
+        self._batch = lib.llama_batch_init(max(1, info.n_ubatch), 0, 1)
+        for index in range(max(1, info.n_ubatch)):
+            self._batch.n_seq_id[index] = 1
+            self._batch.seq_id[index][0] = _SEQUENCE
+            self._batch.logits[index] = 0
+        self.vocab = vocab
+        self.info = info
+        self.memory: MemoryKind = info.memory
+        self.template_source = template_source
+
+    def decode(self, tokens: Sequence[int], position: int) -> None:
+        """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one."""
+        batch = self._batch
+        count = len(tokens)
+        batch.n_tokens = count
+        for index in range(count):
+            batch.token[index] = tokens[index]
+            batch.pos[index] = position + index
+        batch.logits[count - 1] = 1
+        code = lib.llama_decode(self._context, batch)
+        batch.logits[count - 1] = 0
+        if code == 0:
+            return
+        if code == _ABORTED:
+            raise Aborted
+        if code == _NO_SLOT:
+            raise EngineFailure(
+                "does_not_fit",
+                "The KV cache has no room for more tokens; raise the context or start a new chat.",
+            )
+        if code == _NO_MEMORY:
+            raise EngineFailure(
+                "out_of_memory",
+                "The engine ran out of memory while evaluating.",
+                ("Use a smaller context", "Put fewer layers on the GPU", "Use a smaller KV type"),
+            )
+        raise EngineFailure("engine", f"llama.cpp could not evaluate the prompt (code {code}).")
+
+    def cut(self, tokens: int) -> bool:
+        """Forget everything from a position on; False if this memory can't."""
+        return bool(lib.llama_memory_seq_rm(self._memory, _SEQUENCE, tokens, -1))
+
+    def oldest_position(self) -> int:
+        """Return the lowest position that the memory still holds."""
+        return int(lib.llama_memory_seq_pos_min(self._memory, _SEQUENCE))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        lib.llama_memory_clear(self._memory, False)
+
+    def checkpoint(self, tokens: int) -> Checkpoint | None:
+        """Return the state of the part that can't be cut back, None if there is none."""
+        if self.memory in {"plain", "none"}:
+            return None
+        size = lib.llama_state_seq_get_size_ext(self._context, _SEQUENCE, _PARTIAL)
+        if size == 0:
+            return None
+        buffer = (ctypes.c_uint8 * size)()
+        written = lib.llama_state_seq_get_data_ext(self._context, buffer, size, _SEQUENCE, _PARTIAL)
+        return Checkpoint(tokens, bytes(buffer)) if written == size else None
+
+    def restore(self, checkpoint: Checkpoint) -> bool:
+        """Go back to a checkpoint; False if the engine refused."""
+        size = len(checkpoint.data)
+        buffer = (ctypes.c_uint8 * size).from_buffer_copy(checkpoint.data)
+        read = lib.llama_state_seq_set_data_ext(self._context, buffer, size, _SEQUENCE, _PARTIAL)
+        return read == size and self.cut(checkpoint.tokens)
+
+    def sampler(self, options: SamplingOptions, context: Sequence[int]) -> LlamaSampler:
+        """Build a chain over the last decoded position."""
+        return LlamaSampler(self._context, self.vocab, options, context, self.info.n_ctx_train)
+
+    def abort(self, on: bool) -> None:
+        """Make a running `decode` (of another thread) and later ones end early."""
+        self._flag.set(on)
+
+    def close(self) -> None:
+        """Free context and model; calls after this do nothing."""
+        if self._context is None:
+            return
+        lib.llama_batch_free(self._batch)
+        lib.llama_free(self._context)
+        lib.llama_model_free(self._model)
+        self._context = None
+        self._model = None

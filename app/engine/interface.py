@@ -1,0 +1,159 @@
+"""What the worker needs of an engine, in primitives.
+
+Everything above them (templates, prefix reuse, trimming, the decode loop, text) is one code for
+llama.cpp and for the scripted fake, so a fault found with the fake is a fault of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from app.engine.protocol import (
+    DeviceInfo,
+    FailureKind,
+    LoadOptions,
+    ModelInfo,
+    SamplingOptions,
+)
+
+__all__ = [
+    "Aborted",
+    "Checkpoint",
+    "Engine",
+    "EngineFailure",
+    "EngineModel",
+    "MemoryKind",
+    "Sampler",
+    "Vocabulary",
+]
+
+MemoryKind = Literal["plain", "sliding", "recurrent", "hybrid", "none"]
+
+
+class EngineFailure(Exception):  # noqa: N818 - named as the message it becomes
+    """The engine refused; carries what `Failed` tells: a sentence, advice, its own last words."""
+
+    def __init__(
+        self, kind: FailureKind, message: str, advice: Sequence[str] = (), detail: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.advice = tuple(advice)
+        self.detail = detail
+
+
+class Aborted(Exception):  # noqa: N818 - not an error: somebody pressed Stop
+    """A decode was ended by `EngineModel.abort`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """State of a memory that can't be cut back, taken when it held ``tokens`` tokens."""
+
+    tokens: int
+    data: bytes
+
+
+class Vocabulary(Protocol):
+    """Tokens and texts."""
+
+    bos_text: str
+    eos_text: str
+    specials: Mapping[str, int]  # control and unknown tokens: text -> id
+    user_defined: Mapping[str, int]  # matched in any text by llama.cpp
+
+    def tokenize(self, text: str, *, parse_special: bool) -> list[int]:
+        """Return the tokens of a text; nothing is added at its ends."""
+
+    def with_bos(self, tokens: list[int]) -> list[int]:
+        """Return the tokens with exactly one BOS in front if the vocabulary wants one."""
+
+    def piece(self, token: int) -> bytes:
+        """Return a token's bytes, special ones spelled out."""
+
+    def is_control(self, token: int) -> bool:
+        """Tell whether a token is markup that no reader should see."""
+
+    def is_end(self, token: int) -> bool:
+        """Tell whether a token ends a generation (EOS, EOT and those the engine marks)."""
+
+
+class Sampler(Protocol):
+    """Draws tokens from the last decoded position."""
+
+    def sample(self) -> int:
+        """Return the next token and count it as drawn."""
+
+    def close(self) -> None:
+        """Free the chain."""
+
+
+class EngineModel(Protocol):
+    """A loaded model with one context and one sequence."""
+
+    info: ModelInfo
+    vocab: Vocabulary
+    memory: MemoryKind
+    template_source: str | None
+
+    def decode(self, tokens: Sequence[int], position: int) -> None:
+        """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one.
+
+        Raises:
+            Aborted: `abort` was set; the memory holds less than asked.
+            EngineFailure: out of memory, or the engine's error code.
+        """
+
+    def cut(self, tokens: int) -> bool:
+        """Forget everything from a position on; False if this memory can't."""
+
+    def oldest_position(self) -> int:
+        """Return the lowest position that the memory still holds (sliding windows forget)."""
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    def checkpoint(self, tokens: int) -> Checkpoint | None:
+        """Return the state of the part that can't be cut back, None if there is none."""
+
+    def restore(self, checkpoint: Checkpoint) -> bool:
+        """Go back to a checkpoint; False if the engine refused."""
+
+    def sampler(self, options: SamplingOptions, context: Sequence[int]) -> Sampler:
+        """Build a chain; ``context`` is what penalties look back on.
+
+        Raises:
+            EngineFailure: the grammar or the schema is none.
+        """
+
+    def abort(self, on: bool) -> None:
+        """Make a running `decode` (of another thread) and later ones end early."""
+
+    def close(self) -> None:
+        """Free model and context."""
+
+
+class Engine(Protocol):
+    """Loads models."""
+
+    name: str
+    system_info: str
+
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        """Return devices with their memory as of now."""
+
+    def load(
+        self, path: str, options: LoadOptions, progress: Callable[[float], bool]
+    ) -> EngineModel:
+        """Load a model; ``progress`` gets 0 to 1 and returns False to give up.
+
+        Raises:
+            Aborted: ``progress`` returned False.
+            EngineFailure: it can't be loaded.
+        """
+
+    def last_words(self) -> str:
+        """Return the last lines of the engine's log."""
