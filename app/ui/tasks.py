@@ -1,0 +1,143 @@
+"""The only ways to leave the window's thread, and to slow a stream down for the eye.
+
+`run` does work on a pool thread and hands the result back on the window's thread, where widgets
+may be touched. `Throttle` lets the first call through at once and joins the ones that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from PySide6.QtCore import QObject, Qt, QThreadPool, QTimer, Signal, Slot
+
+__all__ = ["Task", "Throttle", "run", "wait_for_all"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+# A task is kept here until it has been delivered: it is a QObject of the window's thread and
+# must not be freed by the pool thread that happens to drop the last reference.
+_running: set[Task[Any]] = set()
+
+
+class Task(QObject, Generic[T]):
+    """Work in progress. `cancel` keeps the result from being delivered; the work runs on."""
+
+    _finished = Signal(object, object)
+
+    def __init__(
+        self,
+        done: Callable[[T], None],
+        failed: Callable[[Exception], None] | None,
+        parent: QObject,
+    ) -> None:
+        super().__init__()
+        self._done = done
+        self._failed = failed
+        self._cancelled = False
+        self._finished.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        parent.destroyed.connect(self.cancel)
+
+    @Slot()
+    def cancel(self) -> None:
+        """Drop the result when it comes."""
+        self._cancelled = True
+
+    @Slot(object, object)
+    def _deliver(self, result: Any, error: Exception | None) -> None:
+        _running.discard(self)
+        if self._cancelled:
+            return
+        if error is None:
+            self._done(result)
+        elif self._failed is not None:
+            self._failed(error)
+        else:
+            raise error
+
+
+def run(
+    work: Callable[[], T],
+    done: Callable[[T], None],
+    failed: Callable[[Exception], None] | None,
+    parent: QObject,
+) -> Task[T]:
+    """Do ``work`` on a pool thread; call ``done`` or ``failed`` on this thread afterwards.
+
+    Gather what the work needs before, touch widgets after. Nothing is called once ``parent`` is
+    gone or the task is cancelled. Without ``failed`` an error is raised on this thread, where it
+    reaches the program's handler of unexpected errors. Call on the window's thread only.
+    """
+    task: Task[T] = Task(done, failed, parent)
+    _running.add(task)
+
+    def call() -> None:
+        try:
+            result = work()
+        except Exception as error:
+            task._finished.emit(None, error)
+        else:
+            task._finished.emit(result, None)
+
+    QThreadPool.globalInstance().start(call)
+    return task
+
+
+def wait_for_all(timeout_ms: int = 5000) -> bool:
+    """Wait for running work at the end of the program; tell whether all of it ended."""
+    return bool(QThreadPool.globalInstance().waitForDone(timeout_ms))
+
+
+class Throttle(QObject, Generic[P]):
+    """Calls a function at most every ``interval_ms``: the first call at once, then the last.
+
+    Its timer runs only while calls keep coming.
+    """
+
+    def __init__(
+        self, interval_ms: int, function: Callable[P, object], parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._function = function
+        self._waiting: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(interval_ms)
+        self._timer.timeout.connect(self._on_timeout)
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Call the function now, or when the interval is over with the arguments given last."""
+        if self._timer.isActive():
+            self._waiting = (args, kwargs)
+            return
+        self._timer.start()
+        self._function(*args, **kwargs)
+
+    def flush(self) -> None:
+        """Make a waiting call now."""
+        self._timer.stop()
+        self._call_waiting()
+
+    def cancel(self) -> None:
+        """Forget a waiting call; the next one goes through at once."""
+        self._timer.stop()
+        self._waiting = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether a call waits for the interval to end."""
+        return self._waiting is not None
+
+    @Slot()
+    def _on_timeout(self) -> None:
+        if self._waiting is not None:
+            self._timer.start()
+            self._call_waiting()
+
+    def _call_waiting(self) -> None:
+        if self._waiting is None:
+            return
+        args, kwargs = self._waiting
+        self._waiting = None
+        self._function(*args, **kwargs)
