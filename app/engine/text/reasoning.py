@@ -1,0 +1,256 @@
+"""Tells a model's reasoning from its answer while both arrive in one stream.
+
+Models mark reasoning in different ways: a pair of tags around it, or channels. The opening tag may
+be in the prompt already, tags may be cut by pieces, the closing one may never come. Only a tag at
+the very start of a reply opens reasoning, because further on it is something that the answer talks
+about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal, TypeAlias
+
+from app.engine.text.stops import Segment
+
+__all__ = [
+    "HARMONY",
+    "TAGS",
+    "ReasoningSplitter",
+    "Spoken",
+    "opened_by",
+    "opens_reasoning",
+]
+
+# opening tag -> closing tag
+TAGS: Final[dict[str, str]] = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|channel>thought": "<channel|>",
+    "◁think▷": "◁/think▷",
+}
+
+# The channel format: <|channel|>NAME<|message|>TEXT<|end|><|start|>assistant<|channel|>NAME…
+HARMONY: Final = "<|channel|>analysis<|message|>"
+_CHANNEL: Final = "<|channel|>"
+_MESSAGE: Final = "<|message|>"
+_HARMONY_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", _CHANNEL)
+_HARMONY_MARKS: Final = (*_HARMONY_ENDS, _MESSAGE)
+_ANSWER_CHANNELS: Final = frozenset({"final", "commentary"})
+
+_OPENERS: Final = (*TAGS, _CHANNEL)
+_STRUCTURE: Final = frozenset({*TAGS, *TAGS.values(), *_HARMONY_MARKS})
+# "<|channel>thought" is a control token and then a word
+_FIRST_PARTS: Final = frozenset({"<|channel>", "<channel|>"})
+_OPEN_AT_END: Final = re.compile(f"({'|'.join(map(re.escape, TAGS))})\\s*\\Z")
+_HARMONY_AT_END: Final = re.compile(
+    r"<\|channel\|>analysis[^<]{0,100}<\|message\|>(?:(?!<\|end\|>|<\|start\|>).)*\Z", re.DOTALL
+)
+_LONGEST_TAG: Final = max(map(len, TAGS))
+
+_State: TypeAlias = Literal[
+    "start",  # nothing but white space yet, or part of a tag
+    "reasoning",
+    "closed",  # after a closing tag, before the answer's first character
+    "answer",
+    "header",  # between <|channel|> and <|message|>
+    "between",  # after the end of a message in the channel format
+]
+
+Spoken: TypeAlias = "tuple[Literal['answer', 'reasoning'], Segment]"
+
+
+def opened_by(prompt: str) -> str | None:
+    """Return the tag of the reasoning that a prompt leaves open, None if it leaves none open.
+
+    The tag is a key of `TAGS`, or `HARMONY`. Only a tag at the very end counts, apart from white
+    space, or reasoning of a reply that is to be continued (which starts with the last opening tag
+    and was not closed since).
+    """
+    tail = prompt[-(_LONGEST_TAG + 64) :]
+    match = _OPEN_AT_END.search(tail)
+    if match is not None:
+        return match.group(1)
+    if _CHANNEL in prompt and _HARMONY_AT_END.search(prompt[prompt.rfind(_CHANNEL) :]):
+        return HARMONY
+    return None
+
+
+def opens_reasoning(prompt: str) -> bool:
+    """Tell whether the reply to a prompt starts inside reasoning (see `opened_by`)."""
+    return opened_by(prompt) is not None
+
+
+class ReasoningSplitter:
+    """Sorts the segments of one reply.
+
+    Args:
+        opened: the tag by which the prompt opened reasoning, from `opened_by`.
+        resumed: the reply goes on inside an answer, so no tag opens reasoning.
+    """
+
+    def __init__(self, opened: str | None = None, *, resumed: bool = False) -> None:
+        self._close = "" if opened is None else TAGS.get(opened, "")
+        self._channels = opened == HARMONY
+        self._by_control = False  # only control tokens are structure of the channel format
+        self._state: _State = "start"
+        self._fresh = False  # at the start of reasoning, where white space is dropped
+        self._held = ""
+        if opened is not None:
+            self._state = "reasoning"
+            self._fresh = True
+        elif resumed:
+            self._state = "answer"
+
+    @property
+    def in_reasoning(self) -> bool:
+        """Whether the text stands inside reasoning."""
+        return self._state == "reasoning" or (self._state == "header" and not self._is_answer())
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing has shown yet what the reply starts with."""
+        return self._state == "start"
+
+    def feed(self, segments: Iterable[Segment]) -> list[Spoken]:
+        """Take text and return what is clear about it. Tags are not part of it."""
+        spoken: list[Spoken] = []
+        for segment in segments:
+            if self._state == "answer" and not self._channels:
+                if not segment.is_control or segment.text in _STRUCTURE:
+                    spoken.append(("answer", segment))
+                continue
+            if segment.is_control and not self._is_structure(segment.text):
+                continue
+            self._take(segment, spoken)
+        return spoken
+
+    def finish(self) -> list[Spoken]:
+        """End the reply and return what was held back."""
+        held, self._held = self._held, ""
+        if self._state in {"header", "between", "closed"} or not held:
+            return []
+        return [("reasoning" if self._state == "reasoning" else "answer", Segment(held))]
+
+    @staticmethod
+    def _is_structure(text: str) -> bool:
+        return text in _STRUCTURE or text in _FIRST_PARTS
+
+    def _is_answer(self) -> bool:
+        name = self._held.split(None, 1)
+        return bool(name) and name[0] in _ANSWER_CHANNELS and " to=" not in self._held
+
+    def _take(self, segment: Segment, spoken: list[Spoken]) -> None:
+        """Advance by one segment; each turn of the loop consumes text or waits for more."""
+        if self._channels and self._by_control and not segment.is_control:
+            self._take_channel_text(segment.text, spoken)
+            return
+        self._held += segment.text
+        waiting = False
+        while self._held and not waiting:
+            if self._state == "start":
+                waiting = self._open(segment.is_control)
+            elif self._channels:
+                waiting = self._channel(spoken)
+            elif self._state == "reasoning":
+                waiting = self._reason(spoken)
+            elif self._state == "closed":
+                self._held = self._held.lstrip()
+                if not self._held:
+                    return
+                self._state = "answer"
+            else:
+                spoken.append(("answer", Segment(self._held)))
+                self._held = ""
+
+    def _open(self, is_control: bool) -> bool:
+        """Look for an opening tag; return whether more text is needed."""
+        text = self._held.lstrip()
+        for tag in _OPENERS:
+            if text.startswith(tag):
+                self._held = text[len(tag) :]
+                self._channels = tag == _CHANNEL
+                self._by_control = self._channels and is_control
+                self._close = TAGS.get(tag, "")
+                self._fresh = not self._channels
+                self._state = "header" if self._channels else "reasoning"
+                return False
+        if any(tag.startswith(text) for tag in _OPENERS):
+            return True
+        self._state = "answer"
+        return False
+
+    def _reason(self, spoken: list[Spoken]) -> bool:
+        """Take reasoning up to the closing tag; return whether more text is needed."""
+        text, found, rest = self._held.partition(self._close)
+        if found:
+            self._say("reasoning", text, spoken)
+            self._held = rest
+            self._state = "closed"
+            return False
+        keep = _partial(text, (self._close,))
+        self._say("reasoning", text[:keep], spoken)
+        self._held = text[keep:]
+        return True
+
+    def _channel(self, spoken: list[Spoken]) -> bool:
+        """Take text of the channel format up to its next mark; return whether more is needed."""
+        if self._state in {"header", "between"}:
+            head, found, rest = self._held.partition(
+                _MESSAGE if self._state == "header" else _CHANNEL
+            )
+            if not found:
+                return True
+            if self._state == "between":
+                self._state = "header"
+            else:
+                self._held = head
+                self._state = "answer" if self._is_answer() else "reasoning"
+                self._fresh = True
+            self._held = rest
+            return False
+        stream: Literal["answer", "reasoning"] = (
+            "answer" if self._state == "answer" else "reasoning"
+        )
+        places = [(at, mark) for mark in _HARMONY_ENDS if (at := self._held.find(mark)) >= 0]
+        if places:
+            at, mark = min(places)
+            self._say(stream, self._held[:at], spoken)
+            self._held = self._held[at + len(mark) :]
+            self._state = "header" if mark == _CHANNEL else "between"
+            return False
+        keep = _partial(self._held, _HARMONY_ENDS)
+        self._say(stream, self._held[:keep], spoken)
+        self._held = self._held[keep:]
+        return True
+
+    def _take_channel_text(self, text: str, spoken: list[Spoken]) -> None:
+        """Take text whose marks are no structure, because those would be control tokens."""
+        if self._state in {"header", "between"}:
+            self._held += text
+        else:
+            self._say("answer" if self._state == "answer" else "reasoning", text, spoken)
+
+    def _say(self, stream: Literal["answer", "reasoning"], text: str, spoken: list[Spoken]) -> None:
+        if self._fresh:
+            text = text.lstrip()
+        if text:
+            self._fresh = False
+            spoken.append((stream, Segment(text)))
+
+
+def _partial(text: str, marks: tuple[str, ...]) -> int:
+    """Return where the longest end of a text that may begin a mark starts."""
+    longest = max(map(len, marks))
+    for start in range(max(0, len(text) - longest + 1), len(text)):
+        tail = text[start:]
+        if any(mark.startswith(tail) for mark in marks):
+            return start
+    return len(text)
