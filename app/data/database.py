@@ -1,0 +1,368 @@
+"""A connection that goes on: where the disk fails, in memory; where the file is damaged, anew.
+
+Callers hand in work as a function of a connection. If the disk is full or can't be written, the
+whole store is copied into memory, the work is done there, and what changed is remembered by
+triggers until `Database.retry` can write it. If the file is damaged, it is moved aside under a
+dated name, what can be read is put into a new one, and the work is done there. So a caller never
+sees an environment's fault as a failure; `Database.notice` says it in a sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+from app.data import files, pending, recovery, search
+from app.data.errors import StoreBug, StoreUnavailable, fault_kind
+from app.data.lock import ProcessLock
+from app.data.migrations import current_version, migrate, version_text
+
+__all__ = ["Database", "NoticeKind", "StoreNotice"]
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Work: TypeAlias = Callable[[sqlite3.Connection], T]
+NoticeKind: TypeAlias = Literal["full", "read_only", "unreadable", "too_new", "in_use", "recovered"]
+
+_CORRUPT_INDEX = 267  # SQLITE_CORRUPT_VTAB: the search index alone
+_IN_MEMORY: dict[str, tuple[NoticeKind, str]] = {
+    "full": (
+        "full",
+        (
+            "The disk is full: chats are kept in memory until there is space again,"
+            " and would be lost if Plimsoll closed before."
+        ),
+    ),
+    "read_only": (
+        "read_only",
+        (
+            "Chats can't be saved because {folder} can't be written: they are kept in memory"
+            " and will be lost when Plimsoll closes."
+        ),
+    ),
+    "unreadable": (
+        "unreadable",
+        (
+            "Chats can't be saved because the disk does not take them ({reason}): they are kept"
+            " in memory until it does."
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNotice:
+    """What the user must know about the store: a name to act on and one clear sentence.
+
+    ``path`` is the file that was moved aside, for ``recovered``.
+    """
+
+    kind: NoticeKind
+    sentence: str
+    path: Path | None = None
+    recovered: recovery.Recovery | None = None
+
+
+class Database:
+    """One store, open in one thread.
+
+    Attributes:
+        in_memory: nothing is on the disk (asked for, or `notice` says why).
+        read_only: another process writes the store; work that writes is refused.
+        notice: what the user must know, None if all is well.
+    """
+
+    def __init__(
+        self, path: Path | None, *, read_only: bool = False, lock_wait_s: float = 0.0
+    ) -> None:
+        """Open or make the store at ``path``; None keeps it in memory."""
+        self._path = path
+        self._lock: ProcessLock | None = None
+        self.in_memory = path is None
+        self.read_only = read_only
+        self.notice: StoreNotice | None = None
+        if path is None:
+            self._db = files.in_memory()
+        elif read_only:
+            self._db = self._open_shared(path)
+        else:
+            self._db = self._open_first(path, lock_wait_s)
+
+    # --- work -------------------------------------------------------------------------------
+
+    def read(self, work: Work[T]) -> T:
+        """Return what ``work`` reads.
+
+        Raises:
+            StoreUnavailable: the disk can't be read.
+            StoreBug: the work is at fault.
+        """
+        return self._attempt(lambda: work(self._db))
+
+    def write(self, work: Work[T], *, durable: bool = False) -> T:
+        """Return what ``work`` does in one transaction; it may be run twice, never by halves.
+
+        Raises:
+            StoreUnavailable: the store is read-only here, or another program holds it for long.
+            StoreBug: the work is at fault; nothing was changed.
+        """
+        if self.read_only:
+            raise StoreUnavailable("read_only", _in_use_sentence(None))
+
+        def whole() -> T:
+            with files.transaction(self._db, durable=durable and not self.in_memory):
+                return work(self._db)
+
+        return self._attempt(whole)
+
+    def _attempt(self, whole: Callable[[], T]) -> T:
+        for _ in range(2):
+            try:
+                return whole()
+            except sqlite3.Error as error:
+                self._mend(error)
+        try:
+            return whole()
+        except sqlite3.Error as error:
+            raise _as_ours(error) from error
+
+    def _mend(self, error: sqlite3.Error) -> None:
+        """Bring the store into a state in which the work may be tried again, or raise."""
+        kind = fault_kind(error)
+        if getattr(error, "sqlite_errorcode", None) == _CORRUPT_INDEX:
+            log.warning("search index damaged, made anew")
+            search.rebuild(self._db)
+        elif kind == "bug" or self.read_only or self.in_memory or self._path is None:
+            raise _as_ours(error) from error
+        elif kind == "damaged":
+            self._db.close()
+            self._db = self._recovered(self._path, error)
+        else:
+            self._to_memory(self._path, error)
+
+    def retry(self) -> bool:
+        """Write what is only in memory, if the disk takes it again; True if all is on the disk.
+
+        Cheap enough to be called every few seconds.
+        """
+        path = self._path
+        if path is None or not self.in_memory or self._too_new_there():
+            return not self.in_memory
+        notice = self.notice
+        self.notice = None
+        try:
+            opened = self._open(path)
+        except (sqlite3.Error, OSError, StoreUnavailable):
+            self.notice = notice
+            return False
+        try:
+            pending.write_back(self._db, opened)
+        except sqlite3.Error:
+            opened.close()
+            self.notice = notice
+            return False
+        self._db.close()
+        self._db = opened
+        self.in_memory = False
+        return True
+
+    def _too_new_there(self) -> bool:
+        return self.notice is not None and self.notice.kind == "too_new"
+
+    def close(self) -> None:
+        """Write what is pending, if the disk takes it, and give the store back."""
+        if self.in_memory and self._path is not None:
+            self.retry()
+        self._db.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    # --- opening ----------------------------------------------------------------------------
+
+    def _open_first(self, path: Path, lock_wait_s: float) -> sqlite3.Connection:
+        try:
+            return self._open(path, lock_wait_s)
+        except StoreUnavailable as busy:
+            self.read_only = True
+            self.notice = StoreNotice("in_use", str(busy))
+            return self._open_shared(path)
+        except _TooNewError as newer:
+            self.in_memory = True
+            self.notice = StoreNotice("too_new", str(newer))
+            return files.in_memory()
+        except (sqlite3.Error, OSError) as error:
+            return self._memory_instead(path, error)
+
+    def _open(self, path: Path, lock_wait_s: float = 0.0) -> sqlite3.Connection:
+        """Open for writing, as the only writer.
+
+        Raises:
+            StoreUnavailable: another process is the writer.
+            _TooNewError, sqlite3.Error, OSError: it can't be opened.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._lock is None:
+            lock = ProcessLock(Path(f"{path}.lock"))
+            if not lock.acquire(lock_wait_s):
+                raise StoreUnavailable("busy", _in_use_sentence(lock.holder_pid))
+            self._lock = lock
+        left_open = Path(f"{path}-wal").exists()
+        try:
+            if not path.exists():
+                files.create(path)
+            db = files.open_writer(path)
+            try:
+                _bring_up(db, path, left_open=left_open)
+            except BaseException:
+                db.close()
+                raise
+        except sqlite3.Error as error:
+            if fault_kind(error) == "damaged":
+                return self._recovered(path, error)
+            raise
+        return db
+
+    def _open_shared(self, path: Path) -> sqlite3.Connection:
+        """Open for reading only; another process may be the writer.
+
+        Raises:
+            StoreUnavailable: it can't be read, or is of a newer Plimsoll.
+        """
+        try:
+            if not path.exists():
+                return files.in_memory()
+            db = files.open_reader(path)
+            version = files.version_of(db)
+            if version == current_version():
+                return db
+            db.close()
+            if version // 1000 > current_version() // 1000:
+                raise StoreUnavailable("unreadable", _too_new_sentence(path, version))
+            return files.load_into_memory(path)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreUnavailable(
+                "unreadable", f"The chats in {path} can't be read ({error})."
+            ) from error
+
+    # --- when something is wrong ------------------------------------------------------------
+
+    def _recovered(self, path: Path, error: sqlite3.Error) -> sqlite3.Connection:
+        """Move a damaged store aside and open a new one with what can be read of the old."""
+        log.error("store damaged: %s", error)
+        try:
+            aside = files.move_aside(path, datetime.now().astimezone())
+        except OSError as stuck:
+            return self._memory_instead(path, stuck, damaged=True)
+        salvage = recovery.salvage(aside)
+        try:
+            files.create(path)
+            db = files.open_writer(path)
+        except (sqlite3.Error, OSError) as no_room:
+            return self._recovered_in_memory(path, aside, salvage, no_room)
+        try:
+            with files.transaction(db, durable=True):
+                found = recovery.load(db, salvage, aside)
+        except sqlite3.Error as no_room:
+            db.close()
+            return self._recovered_in_memory(path, aside, salvage, no_room)
+        self.notice = StoreNotice("recovered", found.sentence, aside, found)
+        return db
+
+    def _recovered_in_memory(
+        self, path: Path, aside: Path, salvage: recovery.Salvage, error: Exception
+    ) -> sqlite3.Connection:
+        db = files.in_memory()
+        pending.watch(db)  # before the rows, which are on no disk yet
+        found = recovery.load(db, salvage, aside)
+        self._say_in_memory(path, error)
+        assert self.notice is not None
+        sentence = f"{found.sentence} {self.notice.sentence}"
+        self.notice = StoreNotice(self.notice.kind, sentence, aside, found)
+        return db
+
+    def _memory_instead(
+        self, path: Path, error: Exception, *, damaged: bool = False
+    ) -> sqlite3.Connection:
+        """Open in memory what can be read of a store that can't be written."""
+        self._say_in_memory(path, error)
+        try:
+            if damaged:
+                raise OSError("not a store that can be copied")
+            db = files.load_into_memory(path) if path.exists() else files.in_memory()
+        except (sqlite3.Error, OSError):
+            db = files.in_memory()
+            recovery.load(db, recovery.salvage(path), path)
+        pending.watch(db)
+        return db
+
+    def _to_memory(self, path: Path, error: sqlite3.Error) -> None:
+        """Go on in memory with everything that the open store holds."""
+        try:
+            memory = files.copy_into_memory(self._db)
+        except sqlite3.Error:
+            memory = files.in_memory()
+            recovery.load(memory, recovery.salvage(path), path)
+        self._db.close()
+        self._db = memory
+        pending.watch(memory)
+        self._say_in_memory(path, error)
+
+    def _say_in_memory(self, path: Path, error: Exception) -> None:
+        log.error("store goes on in memory: %r", error)
+        kind, sentence = _IN_MEMORY[_memory_kind(error)]
+        self.in_memory = True
+        self.notice = StoreNotice(kind, sentence.format(folder=path.parent, reason=error))
+
+
+class _TooNewError(Exception):
+    """The store is of a newer major version."""
+
+
+def _bring_up(db: sqlite3.Connection, path: Path, *, left_open: bool) -> None:
+    """Check an open store and bring it to the current version, keeping a copy of the old."""
+    version = files.version_of(db)
+    if version // 1000 > current_version() // 1000:
+        raise _TooNewError(
+            f"{_too_new_sentence(path, version)} Until then chats are kept in memory only."
+        )
+    files.check(db, path, left_open=left_open)
+    if version < current_version():
+        files.back_up(db, path, f"before-{version_text(current_version())}")
+        migrate(db)
+
+
+def _memory_kind(error: Exception) -> Literal["full", "read_only", "unreadable"]:
+    if isinstance(error, OSError):
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return "full"
+        return (
+            "read_only" if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM} else "unreadable"
+        )
+    kind = fault_kind(error) if isinstance(error, sqlite3.Error) else "unreadable"
+    return kind if kind in {"full", "read_only"} else "unreadable"
+
+
+def _as_ours(error: sqlite3.Error) -> StoreBug | StoreUnavailable:
+    kind = fault_kind(error)
+    if kind == "bug":
+        return StoreBug(str(error))
+    return StoreUnavailable(kind, f"The chats can't be read or written now ({error}).")
+
+
+def _too_new_sentence(path: Path, version: int) -> str:
+    return (
+        f"The chats in {path.name} were written by a newer Plimsoll (store version"
+        f" {version_text(version)}, this one knows {version_text(current_version())}): update"
+        " Plimsoll to open them."
+    )
+
+
+def _in_use_sentence(pid: int | None) -> str:
+    who = f" (process {pid})" if pid else ""
+    return f"Another Plimsoll{who} has the chats open, so they can only be read here."
