@@ -200,7 +200,8 @@ class _Reply:
             if delta.reasoning:
                 reasoning.append(delta.reasoning)
             if text.stopped_by is not None:
-                self.stop = "role_marker" if text.stopped_by_role else "stop_string"
+                kind = text.stop_kind
+                self.stop = kind if kind in {"stop_string", "role_marker"} else "end_of_turn"
                 self.detail = text.stopped_by
                 break
             if limit is not None and len(self.tokens) >= limit:
@@ -245,17 +246,18 @@ class _Reply:
         reasoning.clear()
 
     def kept(self) -> tuple[str, list[int]]:
-        """Return the text that was kept, tags included, and the tokens that make it up."""
-        raw = self._text.raw
-        tokens = self.tokens
-        if self.stop in {"stop_string", "role_marker"}:
-            wanted = len(raw.encode("utf-8"))
-            size = count = 0
-            for token in tokens:
-                size += len(self._model.vocab.piece(token))
-                if size > wanted:
-                    break
-                count += 1
-            tokens = tokens[:count]
-            raw = b"".join(map(self._model.vocab.piece, tokens)).decode("utf-8", "replace")
-        return raw, tokens
+        """Return the text that was kept, tags included, and the tokens that spell it.
+
+        No tokens where a stop string begins inside a token.
+        """
+        raw, stop = self._text.raw, self._text.stopped_by
+        if stop is None:
+            return raw, self.tokens
+        raw = raw[: raw.rfind(stop)]
+        wanted = len(raw.encode("utf-8"))
+        size = 0
+        for count, token in enumerate(self.tokens):
+            if size >= wanted:
+                return raw, self.tokens[:count] if size == wanted else []
+            size += len(self._model.vocab.piece(token))
+        return raw, self.tokens if size == wanted else []

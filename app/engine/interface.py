@@ -60,10 +60,21 @@ class Checkpoint:
 class Vocabulary(Protocol):
     """Tokens and texts."""
 
-    bos_text: str
-    eos_text: str
-    specials: Mapping[str, int]  # control and unknown tokens: text -> id
-    user_defined: Mapping[str, int]  # matched in any text by llama.cpp
+    @property
+    def bos_text(self) -> str:
+        """Text of the token that begins a sequence, empty if there is none."""
+
+    @property
+    def eos_text(self) -> str:
+        """Text of the token that ends a sequence, empty if there is none."""
+
+    @property
+    def specials(self) -> Mapping[str, int]:
+        """Control and unknown tokens by their text."""
+
+    @property
+    def user_defined(self) -> Mapping[str, int]:
+        """Tokens that llama.cpp matches in any text, by their text."""
 
     def tokenize(self, text: str, *, parse_special: bool) -> list[int]:
         """Return the tokens of a text; nothing is added at its ends."""
@@ -94,10 +105,21 @@ class Sampler(Protocol):
 class EngineModel(Protocol):
     """A loaded model with one context and one sequence."""
 
-    info: ModelInfo
-    vocab: Vocabulary
-    memory: MemoryKind
-    template_source: str | None
+    @property
+    def info(self) -> ModelInfo:
+        """What was loaded and with what."""
+
+    @property
+    def vocab(self) -> Vocabulary:
+        """Tokens and texts."""
+
+    @property
+    def memory(self) -> MemoryKind:
+        """How its memory behaves when it is cut back."""
+
+    @property
+    def template_source(self) -> str | None:
+        """The chat template of the file, None if there is none."""
 
     def decode(self, tokens: Sequence[int], position: int) -> None:
         """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one.
@@ -139,8 +161,13 @@ class EngineModel(Protocol):
 class Engine(Protocol):
     """Loads models."""
 
-    name: str
-    system_info: str
+    @property
+    def name(self) -> str:
+        """Identity of the build."""
+
+    @property
+    def system_info(self) -> str:
+        """Processor features in use."""
 
     def devices(self) -> tuple[DeviceInfo, ...]:
         """Return devices with their memory as of now."""

@@ -18,7 +18,7 @@ from app.engine.fit import fit_prompt
 from app.engine.interface import EngineModel
 from app.engine.protocol import ChatMessage, ChatPrompt, PromptFit
 from app.engine.templates.prompt import ChatTemplate
-from app.engine.templates.protect import Piece, protect, split_protected
+from app.engine.templates.protect import Piece, protect, split_protected, unprotect
 
 __all__ = ["BuiltPrompt", "PromptBuilder"]
 
@@ -85,7 +85,7 @@ class PromptBuilder:
         tokens, open_text, open_tokens = self._tokens(text)
         if len(tokens) != fit.prompt_tokens:
             fit = msgspec.structs.replace(fit, prompt_tokens=len(tokens))
-        return BuiltPrompt(_shown(text), tokens, fit, open_text, open_tokens)
+        return BuiltPrompt(unprotect(text), tokens, fit, open_text, open_tokens)
 
     def count_text(self, text: str) -> int:
         """Return the number of tokens of a text as message content."""
@@ -175,8 +175,3 @@ class PromptBuilder:
         self._replies.move_to_end(key)
         while len(self._replies) > _REMEMBERED_REPLIES:
             self._replies.popitem(last=False)
-
-
-def _shown(text: str) -> str:
-    """Return a rendered prompt without the marks of protected content."""
-    return "".join(piece.text for piece in split_protected(text, ()))

@@ -132,15 +132,15 @@ class LlamaEngine:
         options = settled.options
         layers = lib.llama_model_n_layer(model)
         offloaded, total = load_log.layers_offloaded(lines) or (0, layers + 1)
-        flash = load_log.flash_attention(lines)
-        if flash is None:
-            flash = {"on": True, "off": False}.get(options.flash_attention)
+        flash = options.flash_attention != "off" and load_log.flash_attention(lines)
         found = devices()
+        if not any(device.kind in {"gpu", "igpu"} for device in found):
+            offloaded = 0  # the log counts layers as offloaded even where there is no GPU
         notices = list(settled.notices)
         if options.gpu_layers > 0 and offloaded < min(options.gpu_layers, total):
             reason = (
                 "this engine build or computer has no GPU that llama.cpp can use"
-                if not any(device.kind in {"gpu", "igpu"} for device in found)
+                if offloaded == 0
                 else "the rest did not fit"
             )
             notices.append(

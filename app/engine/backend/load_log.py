@@ -7,7 +7,7 @@ The sizes are printed nowhere else. Lines as of llama.cpp in llama-cpp-python 0.
 ``sched_reserve:        CPU compute buffer size =   101.25 MiB``,
 ``llama_context:        CPU  output buffer size =     0.19 MiB``,
 ``load_tensors: offloaded 0/31 layers to GPU``,
-``sched_reserve: Flash Attention was auto, set to enabled``.
+``resolve_fused_ops: Flash Attention not supported, set to disabled`` (nothing when it is).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WHAT = {
     "output": "output",
 }
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
-_FLASH = re.compile(r"Flash Attention was auto, set to (enabled|disabled)")
+_NO_FLASH = re.compile(r"Flash Attention not supported|flash_attn is not compatible")
 _MEMORY = re.compile(
     r"out of memory|failed to allocate|unable to allocate|cannot allocate|alloc(?:ation)? failed"
     r"|bad_alloc|insufficient memory|ErrorOutOfDeviceMemory|not enough (?:space|memory)",
@@ -65,12 +65,9 @@ def layers_offloaded(lines: Iterable[str]) -> tuple[int, int] | None:
     return None
 
 
-def flash_attention(lines: Iterable[str]) -> bool | None:
-    """Return what "auto" came to, None if the log doesn't say."""
-    for line in lines:
-        if match := _FLASH.search(line):
-            return match[1] == "enabled"
-    return None
+def flash_attention(lines: Iterable[str]) -> bool:
+    """Return what "auto" came to: on, unless the log says that it could not be."""
+    return not any(_NO_FLASH.search(line) for line in lines)
 
 
 def ran_out_of_memory(text: str) -> bool:

@@ -1,0 +1,36 @@
+"""One entry, three faces: the engine's worker, the command line, the window.
+
+Each face is imported when it is chosen, so that the worker never loads Qt and a command never
+loads what it does not need.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what the arguments ask for and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["--worker"]:
+        from app.engine.worker import main as worker
+
+        return worker()
+    if arguments[:1] == ["--template-child"]:
+        from app.engine.templates.child import main as template_child
+
+        return template_child()
+    from app.cli import is_command, run
+
+    if is_command(arguments):
+        return run(arguments)
+    from app.ui.application import run as open_window
+
+    return open_window(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

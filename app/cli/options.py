@@ -1,0 +1,103 @@
+"""Command-line flags made from the declared settings, and options made from the flags."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.engine.protocol import LoadOptions, SamplingOptions
+from app.settings import Scope, Setting, SettingError, Settings, by_scope
+
+__all__ = ["add_flags", "load_options", "sampling_options"]
+
+_UNSET: Any = None
+
+
+def _parser_of(setting: Setting) -> Any:
+    def parse(text: str) -> object:
+        value: object = text
+        try:
+            if setting.kind == "int":
+                value = int(text)
+            elif setting.kind == "float":
+                value = float(text)
+            return setting.check(value)
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(
+                f"{setting.label} is a number, not {text!r}."
+            ) from error
+
+    return parse
+
+
+def add_flags(parser: argparse.ArgumentParser, scope: Scope) -> None:
+    """Declare a flag for every setting of a scope."""
+    group = parser.add_argument_group(
+        {"load": "how the model is loaded", "sampling": "how the reply is drawn"}.get(scope, scope)
+    )
+    for setting in by_scope(scope):
+        text = f"{setting.help} ({_default_text(setting)})".replace("%", "%%")
+        names = [setting.flag]
+        if setting.key == "n_ctx":
+            names.insert(0, "--ctx")
+        if setting.kind == "bool":
+            group.add_argument(
+                *names,
+                action=argparse.BooleanOptionalAction,
+                default=_UNSET,
+                help=text,
+                dest=setting.key,
+            )
+        elif setting.kind == "lines":
+            group.add_argument(
+                *names,
+                action="append",
+                default=_UNSET,
+                help=text,
+                dest=setting.key,
+                metavar="TEXT",
+            )
+        else:
+            group.add_argument(
+                *names,
+                type=_parser_of(setting),
+                default=_UNSET,
+                help=text,
+                dest=setting.key,
+                metavar="|".join(name for name, _ in setting.choices)
+                if setting.choices and len(setting.choices) <= 3
+                else "X"
+                if setting.kind == "float"
+                else "N"
+                if setting.kind == "int"
+                else "TEXT",
+            )
+
+
+def _default_text(setting: Setting) -> str:
+    if setting.default is None:
+        return f"default: {setting.none_label}"
+    if setting.kind == "bool":
+        return f"default: {'on' if setting.default else 'off'}"
+    return f"default: {setting.default}" if setting.default != () else "default: none"
+
+
+def _chosen(arguments: argparse.Namespace, scope: Scope) -> dict[str, Any]:
+    values = {}
+    for setting in by_scope(scope):
+        value = getattr(arguments, setting.key, _UNSET)
+        if value is not _UNSET:
+            values[setting.key] = tuple(value) if setting.kind == "lines" else value
+    return values
+
+
+def load_options(arguments: argparse.Namespace, settings: Settings, model: str) -> LoadOptions:
+    """Return load options: flags over the model's own settings over defaults."""
+    return LoadOptions(**(settings.load_values(model) | _chosen(arguments, "load")))
+
+
+def sampling_options(arguments: argparse.Namespace) -> SamplingOptions:
+    """Return sampling options: flags over defaults."""
+    return SamplingOptions(**_chosen(arguments, "sampling"))

@@ -1,0 +1,383 @@
+"""The blocking client: for the command line, benchmarks and tests.
+
+It starts a worker, sends requests and yields their messages. A worker that dies becomes a
+`WorkerDied` with the cause in words; an illegal instruction is met once by a restart in
+compatibility mode, with the model loaded again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+
+from app.engine import launch
+from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after
+from app.engine.protocol import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Chunk,
+    EngineMessage,
+    Failed,
+    Generate,
+    Hello,
+    LineSplitter,
+    Load,
+    Loaded,
+    LoadOptions,
+    ModelInfo,
+    Progress,
+    ProtocolError,
+    Request,
+    Started,
+    decode_message,
+    encode_line,
+    is_final,
+)
+
+__all__ = ["EngineClient", "EngineError", "RequestFailed", "WorkerDied"]
+
+_KEPT_LINES = 200
+_START_S = 120.0
+_GRACE_S = 2.0
+
+_Final = TypeVar("_Final", bound=EngineMessage)
+
+
+class EngineError(Exception):
+    """The engine could not do what was asked; the text is one clear sentence."""
+
+    advice: tuple[str, ...] = ()
+
+
+class WorkerDied(EngineError):  # noqa: N818 - says what happened
+    """The worker process ended."""
+
+    def __init__(self, end: WorkerEnd, recovery: Recovery) -> None:
+        super().__init__(recovery.sentence)
+        self.end = end
+        self.recovery = recovery
+        self.advice = recovery.advice
+
+
+class RequestFailed(EngineError):  # noqa: N818 - says what happened
+    """The worker answered a request with `Failed`."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.message)
+        self.failed = failed
+        self.advice = failed.advice
+
+
+class EngineClient:
+    """One worker process and what was asked of it. Use as a context manager.
+
+    ``needs_compatibility`` tells from the hello whether compatibility mode is known to be needed.
+    ``on_notice`` gets sentences that a person should see (a restart in compatibility mode).
+    ``remember_compatibility`` is called when that mode turned out to be needed.
+    """
+
+    def __init__(
+        self,
+        *,
+        needs_compatibility: Callable[[Hello], bool] | None = None,
+        on_notice: Callable[[str], None] | None = None,
+        remember_compatibility: Callable[[Hello], None] | None = None,
+        stderr: Callable[[str], None] | None = None,
+    ) -> None:
+        self.compatibility = False
+        self._needs_compatibility = needs_compatibility
+        self._on_notice = on_notice
+        self._remember = remember_compatibility
+        self._stderr_sink = stderr
+        self._ids = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._messages: queue.Queue[EngineMessage | ProtocolError | None] = queue.Queue()
+        self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._threads: list[threading.Thread] = []
+        self._phase: Phase = "starting"
+        self._loaded: tuple[str, LoadOptions] | None = None
+        self.hello: Hello | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the worker, None before `start` and after `close`."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """The end of the worker's stderr."""
+        return tuple(self._last_lines)
+
+    def start(self) -> Hello:
+        """Start the worker and wait for its hello.
+
+        Raises:
+            WorkerDied: it ended instead.
+            EngineError: it speaks another protocol.
+        """
+        flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows: no console window
+        self._phase = "starting"
+        self._messages = queue.Queue()
+        process = subprocess.Popen(
+            launch.worker_argv(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=launch.worker_environment(),
+            creationflags=flags,
+        )
+        self._process = process
+        self._threads = [
+            threading.Thread(target=self._read_messages, args=(process, self._messages)),
+            threading.Thread(target=self._read_stderr, args=(process,)),
+        ]
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
+        hello = self._next_message(_START_S)
+        if not isinstance(hello, Hello) or hello.protocol != PROTOCOL_VERSION:
+            self.close()
+            raise EngineError("The engine process is of another version; install Plimsoll again.")
+        self.hello = hello
+        if self._needs_compatibility is not None and self._needs_compatibility(hello):
+            self.compatibility = True
+        self._phase = "idle"
+        return hello
+
+    def _read_messages(
+        self,
+        process: subprocess.Popen[bytes],
+        into: queue.Queue[EngineMessage | ProtocolError | None],
+    ) -> None:
+        assert process.stdout is not None
+        splitter = LineSplitter()
+        descriptor = process.stdout.fileno()
+        try:
+            while data := os.read(descriptor, 1 << 16):
+                for line in splitter.feed(data):
+                    into.put(decode_message(line))
+        except ProtocolError as error:
+            into.put(error)
+        except OSError:
+            pass
+        into.put(None)
+
+    def _read_stderr(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stderr is not None
+        for raw in process.stderr:
+            line = raw.decode("utf-8", "replace").rstrip()
+            self._last_lines.append(line)
+            if self._stderr_sink is not None:
+                self._stderr_sink(line)
+
+    def _next_message(self, timeout_s: float | None = None) -> EngineMessage:
+        try:
+            message = self._messages.get(timeout=timeout_s)
+        except queue.Empty:
+            self.close()
+            raise EngineError("The engine did not answer; try again.") from None
+        if message is None:
+            raise self._died()
+        if isinstance(message, ProtocolError):
+            self.close()
+            raise EngineError(f"The engine sent something unreadable: {message}")
+        return message
+
+    def _died(self) -> WorkerDied:
+        assert self._process is not None
+        code = self._process.wait()
+        for thread in self._threads:
+            thread.join(timeout=_GRACE_S)
+        end = WorkerEnd(code, self._phase, last_lines=tuple(self._last_lines))
+        self._release()
+        return WorkerDied(end, recovery_after(end, compatibility=self.compatibility))
+
+    def new_id(self) -> int:
+        """Return an id for a request."""
+        return next(self._ids)
+
+    def send(self, request: Request) -> None:
+        """Send a request; its answers come from `messages`."""
+        if self._process is None or self._process.stdin is None:
+            raise EngineError("The engine is not running.")
+        try:
+            self._process.stdin.write(encode_line(request))
+            self._process.stdin.flush()
+        except OSError:
+            # Its end is told by the reading side, which knows the cause.
+            pass
+
+    def messages(self, request_id: int) -> Iterator[EngineMessage]:
+        """Yield the messages of a request up to its final one.
+
+        Raises:
+            WorkerDied: the worker ended.
+        """
+        while True:
+            message = self._next_message()
+            if getattr(message, "id", None) != request_id:
+                continue
+            self._follow_phase(message)
+            yield message
+            if is_final(message):
+                return
+
+    def _follow_phase(self, message: EngineMessage) -> None:
+        if isinstance(message, Progress):
+            self._phase = message.phase
+        elif isinstance(message, Started):
+            self._phase = "prefill"
+        elif isinstance(message, Chunk):
+            self._phase = "decode"
+        elif is_final(message):
+            self._phase = "idle"
+
+    def call(self, request: Request, kind: type[_Final]) -> _Final:
+        """Send a request and return its final message.
+
+        Raises:
+            RequestFailed: it was answered with `Failed`.
+            WorkerDied: the worker ended.
+        """
+        self.send(request)
+        for message in self.messages(request.id):
+            if isinstance(message, kind):
+                return message
+            if isinstance(message, Failed):
+                raise RequestFailed(message)
+        raise EngineError("The engine answered with another message than was asked for.")
+
+    def load(
+        self,
+        path: str,
+        options: LoadOptions | None = None,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> ModelInfo:
+        """Load a model, once more in compatibility mode if this processor needs it.
+
+        Raises:
+            RequestFailed, WorkerDied: it can't be loaded.
+        """
+        options = options or LoadOptions()
+        if self.compatibility and not options.compatibility:
+            options = msgspec.structs.replace(options, compatibility=True)
+        try:
+            info = self._load_once(path, options, on_progress)
+        except WorkerDied as death:
+            if not death.recovery.restart:
+                raise
+            hello = self.hello
+            self.compatibility = True
+            if self._on_notice is not None:
+                self._on_notice(death.recovery.sentence)
+            self.start()
+            options = msgspec.structs.replace(options, compatibility=True)
+            info = self._load_once(path, options, on_progress)
+            if self._remember is not None and hello is not None:
+                self._remember(hello)
+        self._loaded = (path, options)
+        return info
+
+    def _load_once(
+        self, path: str, options: LoadOptions, on_progress: Callable[[float], None] | None
+    ) -> ModelInfo:
+        request = Load(id=self.new_id(), path=path, options=options)
+        self._phase = "load"
+        self.send(request)
+        for message in self.messages(request.id):
+            if isinstance(message, Progress) and on_progress is not None:
+                on_progress(message.fraction)
+            elif isinstance(message, Failed):
+                raise RequestFailed(message)
+            elif isinstance(message, Loaded):
+                return message.model
+        raise EngineError("The engine answered with another message than was asked for.")
+
+    def generate(self, request: Generate) -> Iterator[EngineMessage]:
+        """Yield the messages of a reply: started, progress, chunks, done or failed.
+
+        A prompt that meets an illegal instruction before any text came is sent once more to a
+        worker in compatibility mode.
+
+        Raises:
+            WorkerDied: the worker ended.
+        """
+        began = False
+        self._phase = "prefill"
+        self.send(request)
+        try:
+            for message in self.messages(request.id):
+                began = began or isinstance(message, Chunk)
+                yield message
+        except WorkerDied as death:
+            if began or not death.recovery.restart or self._loaded is None:
+                raise
+            hello = self.hello
+            self.compatibility = True
+            if self._on_notice is not None:
+                self._on_notice(death.recovery.sentence)
+            self.start()
+            self.load(*self._loaded)
+            if self._remember is not None and hello is not None:
+                self._remember(hello)
+            self._phase = "prefill"
+            self.send(request)
+            yield from self.messages(request.id)
+
+    def cancel(self, request_id: int) -> None:
+        """Ask for a request to end early; any thread."""
+        self.send(Cancel(id=self.new_id(), target=request_id))
+
+    def close(self) -> None:
+        """End the worker: close its stdin, then terminate, then kill."""
+        process = self._process
+        if process is None:
+            return
+        if process.stdin is not None:
+            try:
+                process.stdin.close()
+            except OSError:
+                pass
+        for order in (None, process.terminate, process.kill):
+            if order is not None:
+                order()
+            try:
+                process.wait(timeout=_GRACE_S)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        for thread in self._threads:
+            thread.join(timeout=_GRACE_S)
+        self._release()
+
+    def _release(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    pass

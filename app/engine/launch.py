@@ -1,0 +1,36 @@
+"""How a worker is started: from source, from a wheel and from a built program."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["FAKE_ENGINE_VARIABLE", "FAULTS_VARIABLE", "worker_argv", "worker_environment"]
+
+FAKE_ENGINE_VARIABLE = "PLIMSOLL_FAKE_ENGINE"
+FAULTS_VARIABLE = "PLIMSOLL_FAULTS"
+
+
+def worker_argv() -> list[str]:
+    """Return the command line of a worker.
+
+    In a built program ``sys.executable`` is the program itself and knows no ``-m``.
+    """
+    if getattr(sys, "frozen", False):
+        return [sys.executable, "--worker"]
+    return [sys.executable, "-m", "app", "--worker"]
+
+
+def worker_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a worker: the caller's, with UTF-8 and unbuffered output."""
+    environment = dict(os.environ if base is None else base)
+    environment["PYTHONUTF8"] = "1"
+    environment["PYTHONUNBUFFERED"] = "1"
+    if not getattr(sys, "frozen", False):
+        # A worker starts in any folder and must find the program that started it.
+        root = str(Path(__file__).resolve().parents[2])
+        known = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = root if not known else os.pathsep.join((root, known))
+    return environment

@@ -1,0 +1,142 @@
+"""What became of a worker, in words, and what to do about it.
+
+Pure values and functions, so that every death can be tested without dying.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+__all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after"]
+
+Phase: TypeAlias = Literal["starting", "idle", "load", "prefill", "decode"]
+
+_PHASE_WORDS: dict[Phase, str] = {
+    "starting": "while starting",
+    "idle": "while idle",
+    "load": "while loading the model",
+    "prefill": "while reading the prompt",
+    "decode": "while writing the reply",
+}
+_WINDOWS_ILLEGAL_INSTRUCTION = 0xC000001D
+_WINDOWS_ACCESS_VIOLATION = 0xC0000005
+_WINDOWS_NO_MEMORY = 0xC0000017
+_MEMORY_WORDS = re.compile(
+    r"out of memory|failed to allocate|unable to allocate|bad_alloc|cannot allocate memory"
+    r"|ErrorOutOfDeviceMemory|insufficient memory",
+    re.IGNORECASE,
+)
+_ASSERTION = re.compile(r"GGML_ASSERT\((?P<what>.*)\) failed|GGML_ABORT", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnd:
+    """The end of a worker process.
+
+    ``code`` is what the process returned: negative for a signal on POSIX, an NTSTATUS on Windows.
+    ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr.
+    """
+
+    code: int
+    phase: Phase
+    asked: bool = False
+    last_lines: tuple[str, ...] = ()
+
+    @property
+    def signal_name(self) -> str | None:
+        """Return the POSIX signal that ended it, None if there was none."""
+        if self.code >= 0:
+            return None
+        try:
+            return signal.Signals(-self.code).name
+        except ValueError:
+            return f"signal {-self.code}"
+
+    @property
+    def illegal_instruction(self) -> bool:
+        """Tell whether it met an instruction that this processor does not have."""
+        return self.signal_name == "SIGILL" or (
+            self.code & 0xFFFFFFFF == _WINDOWS_ILLEGAL_INSTRUCTION
+        )
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Tell whether it ran out of memory: by its own words, or killed while memory was asked."""
+        if self.code & 0xFFFFFFFF == _WINDOWS_NO_MEMORY:
+            return True
+        return any(_MEMORY_WORDS.search(line) for line in self.last_lines)
+
+    @property
+    def sentence(self) -> str:
+        """Say in one sentence what happened."""
+        when = _PHASE_WORDS[self.phase]
+        if self.out_of_memory:
+            return f"The engine ran out of memory {when}."
+        if self.illegal_instruction:
+            return f"The engine used an instruction that this processor does not have, {when}."
+        assertion = next(
+            (line for line in reversed(self.last_lines) if _ASSERTION.search(line)), None
+        )
+        if assertion is not None:
+            return f"The engine stopped itself {when}: {assertion.strip()[:200]}"
+        name = self.signal_name
+        if name == "SIGKILL":
+            return (
+                f"The engine was killed {when}; the system does that when memory runs out, "
+                "or somebody ended the process."
+            )
+        if name == "SIGSEGV" or self.code & 0xFFFFFFFF == _WINDOWS_ACCESS_VIOLATION:
+            return f"The engine crashed {when} (memory fault)."
+        if name is not None:
+            return f"The engine was ended {when} ({name})."
+        return f"The engine ended by itself {when} (exit code {self.code})."
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What to do after an end: restart by ourselves or not, and what helps, in short orders."""
+
+    restart: bool
+    compatibility: bool
+    sentence: str
+    advice: tuple[str, ...]
+
+
+def recovery_after(end: WorkerEnd, *, compatibility: bool) -> Recovery:
+    """Return what to do after a worker's end.
+
+    Only an illegal instruction restarts by itself, once, in compatibility mode. A shortage of
+    memory never does: the same load would meet the same shortage.
+    """
+    if end.out_of_memory:
+        return Recovery(
+            False,
+            compatibility,
+            end.sentence,
+            ("Use a smaller context", "Put fewer layers on the GPU", "Use a smaller KV type"),
+        )
+    if end.illegal_instruction:
+        if not compatibility:
+            return Recovery(
+                True,
+                True,
+                end.sentence + " It was started again in compatibility mode, which is slower "
+                "on some models; Plimsoll remembers this for this computer.",
+                (),
+            )
+        return Recovery(
+            False,
+            True,
+            end.sentence + " Compatibility mode did not help: this engine build needs a newer "
+            "processor.",
+            ("Install a build of llama-cpp-python made for this processor",),
+        )
+    advice: tuple[str, ...] = ("Load the model again",)
+    if end.signal_name == "SIGKILL":
+        advice += ("Use a smaller context", "Choose a smaller variant of the model")
+    elif end.phase in {"load", "prefill", "decode"}:
+        advice += ("Put fewer layers on the GPU", "Try compatibility mode")
+    return Recovery(False, compatibility, end.sentence, advice)

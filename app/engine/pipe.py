@@ -1,0 +1,130 @@
+"""The worker's end of the pipe: a private way out, and a thread that reads requests.
+
+stdout carries the protocol alone. llama.cpp and its binding print to descriptor 1, so the worker
+takes the pipe to a descriptor of its own and points 1 at stderr before anything else runs.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from app.engine.protocol import (
+    Cancel,
+    CountTokens,
+    EngineMessage,
+    Failed,
+    LineSplitter,
+    ProtocolError,
+    Request,
+    decode_request,
+    encode_line,
+)
+
+__all__ = ["Inbox", "Outbox", "claim_stdout"]
+
+_LAST_CHANCE_S = 2.0
+
+
+def claim_stdout() -> int:
+    """Return a private descriptor of the pipe; what others print goes to stderr from now on."""
+    private = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.setmode(private, os.O_BINARY)
+        msvcrt.setmode(0, os.O_BINARY)
+    return private
+
+
+class Outbox:
+    """Sends messages from any thread; ends the process when nobody reads any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+
+    def send(self, message: EngineMessage) -> None:
+        """Write one line."""
+        try:
+            data = memoryview(encode_line(message))
+        except ProtocolError as error:
+            data = memoryview(
+                encode_line(
+                    Failed(id=getattr(message, "id", 0), kind="bad_request", message=str(error))
+                )
+            )
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+            except OSError:
+                os._exit(0)  # the window is gone
+
+
+class Inbox:
+    """Reads requests in a thread, so that a cancel is heard while the model computes.
+
+    ``on_cancel(target)`` is called in that thread. Small requests are put into `small`, the others
+    into `queue`; after the end of input `queue` gives None.
+    """
+
+    def __init__(
+        self, outbox: Outbox, on_cancel: Callable[[int], None], on_end: Callable[[], None]
+    ) -> None:
+        self.queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self.small: queue.SimpleQueue[CountTokens] = queue.SimpleQueue()
+        self.busy = threading.Event()
+        self._outbox = outbox
+        self._on_cancel = on_cancel
+        self._on_end = on_end
+
+    def start(self) -> None:
+        """Begin to read."""
+        threading.Thread(target=self._read, name="requests", daemon=True).start()
+
+    def _read(self) -> None:
+        splitter = LineSplitter()
+        try:
+            while data := os.read(0, 1 << 16):
+                for line in splitter.feed(data):
+                    self._take(line)
+        except ProtocolError as error:
+            # Past an overlong line nothing can be trusted.
+            print(f"requests can't be read any more: {error}", file=sys.stderr)
+        except OSError:
+            pass
+        self.queue.put(None)
+        self._on_end()
+        time.sleep(_LAST_CHANCE_S)
+        os._exit(0)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            request = decode_request(line)
+        except ProtocolError as error:
+            self._outbox.send(Failed(id=0, kind="bad_request", message=str(error)))
+            return
+        if isinstance(request, Cancel):
+            self._on_cancel(request.target)
+        elif isinstance(request, CountTokens):
+            self.small.put(request)
+            if not self.busy.is_set():
+                self.queue.put(request)
+        elif self.busy.is_set():
+            self._outbox.send(
+                Failed(
+                    id=request.id,
+                    kind="busy",
+                    message="The engine is busy with another request; stop it first.",
+                )
+            )
+        else:
+            self.busy.set()
+            self.queue.put(request)

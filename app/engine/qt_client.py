@@ -1,0 +1,509 @@
+"""The window's client: the worker behind a QProcess, everything by signals, nothing waits.
+
+The same protocol and the same rules as `app.engine.client`: a death becomes a sentence, an
+illegal instruction is met once by a restart in compatibility mode, and messages of a worker that
+was replaced never arrive.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal, Slot
+
+from app.engine import launch
+from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after
+from app.engine.protocol import (
+    PROTOCOL_VERSION,
+    Cancel,
+    ChatPrompt,
+    Chunk,
+    Counted,
+    CountTokens,
+    Done,
+    EngineMessage,
+    Failed,
+    Generate,
+    Hello,
+    LineSplitter,
+    Load,
+    Loaded,
+    LoadOptions,
+    Measure,
+    Measured,
+    ModelInfo,
+    Progress,
+    ProtocolError,
+    Request,
+    SamplingOptions,
+    Started,
+    decode_message,
+    encode_line,
+    is_final,
+)
+
+__all__ = ["EngineProcess", "EngineState", "EngineStatus"]
+
+EngineStatus: TypeAlias = Literal[
+    "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "lost"
+]
+_GRACE_MS: Final = 2000
+_KEPT_LINES: Final = 200
+_PHASES: dict[EngineStatus, Phase] = {
+    "starting": "starting",
+    "loading": "load",
+    "prefill": "prefill",
+    "decode": "decode",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """What the window shows of the engine. ``fraction`` is of a load, ``sentence`` of a loss."""
+
+    status: EngineStatus = "stopped"
+    pid: int | None = None
+    hello: Hello | None = None
+    model: ModelInfo | None = None
+    path: str | None = None
+    fraction: float = 0.0
+    sentence: str = ""
+    advice: tuple[str, ...] = ()
+    detail: str = ""
+    compatibility: bool = False
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether a request of the model is running."""
+        return self.status in {"loading", "prefill", "decode"}
+
+
+class EngineProcess(QObject):
+    """One engine for the window.
+
+    Signals:
+        state_changed(EngineState): after every change.
+        message(EngineMessage): every answer; a request whose worker died gets a `Failed`.
+        notice(str): a sentence a person should see.
+        compatibility_needed(Hello): this computer and build need compatibility mode.
+        log_line(str): a line of the worker's stderr.
+        closed(): after `close`, when no process is left.
+    """
+
+    state_changed = Signal(object)
+    message = Signal(object)
+    notice = Signal(str)
+    compatibility_needed = Signal(object)
+    log_line = Signal(str)
+    closed = Signal()
+
+    def __init__(self, parent: QObject | None = None, *, compatibility: bool = False) -> None:
+        super().__init__(parent)
+        self._ids = itertools.count(1)
+        self._state = EngineState(compatibility=compatibility)
+        self._worker: _Worker | None = None
+        self._leaving: set[_Worker] = set()
+        self._pending: dict[int, Request] = {}
+        self._waiting_load: Load | None = None
+        self._load: Load | None = None
+        self._resend: Generate | None = None
+        self._began = False
+        self._closing = False
+
+    @property
+    def state(self) -> EngineState:
+        """What is known now."""
+        return self._state
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """The end of the worker's stderr."""
+        return () if self._worker is None else tuple(self._worker.last_lines)
+
+    # --- orders ---
+
+    def start(self) -> None:
+        """Start a worker, without a model, if there is none."""
+        if self._worker is None and not self._closing:
+            self._spawn()
+            self._set(status="starting", sentence="", advice=(), detail="")
+
+    def load(self, path: str, options: LoadOptions) -> int:
+        """Load a model into a process of its own, so that the memory of the one before is free."""
+        if self._state.compatibility and not options.compatibility:
+            options = msgspec.structs.replace(options, compatibility=True)
+        request = Load(id=next(self._ids), path=path, options=options)
+        self._fail_pending("The model was replaced.", "cancelled")
+        used = self._load is not None or self._state.status not in {"starting", "idle"}
+        if self._worker is not None and used:
+            self._retire()
+        self._load = request
+        self._pending[request.id] = request
+        self._set(
+            status="loading", path=path, model=None, fraction=0.0, sentence="", advice=(), detail=""
+        )
+        if self._worker is None:
+            self._spawn()
+            self._waiting_load = request
+        elif self._state.hello is None:
+            self._waiting_load = request
+        else:
+            self._write(request)
+        return request.id
+
+    def unload(self) -> None:
+        """Free the model by ending its process; a fresh one stands by."""
+        self._fail_pending("The model was unloaded.", "cancelled")
+        self._retire()
+        self._load = None
+        self._set(status="stopped", model=None, path=None, pid=None, hello=None)
+        self.start()
+
+    def generate(self, conversation: str, chat: ChatPrompt, sampling: SamplingOptions) -> int:
+        """Ask for a reply."""
+        request = Generate(
+            id=next(self._ids), conversation=conversation, chat=chat, sampling=sampling
+        )
+        self._began = False
+        self._resend = request
+        self._set(status="prefill")
+        return self._ask(request)
+
+    def count(self, text: str) -> int:
+        """Ask for the number of tokens of a text."""
+        return self._ask(CountTokens(id=next(self._ids), text=text))
+
+    def measure(self, chat: ChatPrompt, max_tokens: int | None) -> int:
+        """Ask how a conversation fits."""
+        return self._ask(Measure(id=next(self._ids), chat=chat, max_tokens=max_tokens))
+
+    def cancel(self, request_id: int) -> None:
+        """Ask for a request to end early."""
+        if request_id in self._pending:
+            if self._waiting_load is not None and self._waiting_load.id == request_id:
+                self._waiting_load = None
+                self._load = None
+                self._fail_pending("Loading was cancelled.", "cancelled")
+                self._set(status="starting", path=None)
+                return
+            self._write(Cancel(id=next(self._ids), target=request_id))
+
+    def ask(self, request: Request) -> int:
+        """Send a request that was made elsewhere (tests, fault injection)."""
+        return self._ask(request)
+
+    def new_id(self) -> int:
+        """Return an id for `ask`."""
+        return next(self._ids)
+
+    def close(self) -> None:
+        """End the worker by the ladder; `closed` follows."""
+        self._closing = True
+        self._pending.clear()
+        self._retire()
+        if not self._leaving:
+            QTimer.singleShot(0, self, self.closed.emit)
+
+    # --- the way out ---
+
+    def _ask(self, request: Request) -> int:
+        if self._worker is None or self._state.hello is None:
+            self._pending[request.id] = request
+            QTimer.singleShot(0, self, lambda: self._fail(request.id, "The engine is not running."))
+            return request.id
+        self._pending[request.id] = request
+        self._write(request)
+        return request.id
+
+    def _write(self, request: Request) -> None:
+        assert self._worker is not None
+        try:
+            self._worker.process.write(encode_line(request))
+        except ProtocolError as error:
+            self._fail(request.id, f"This is too long to send to the engine: {error}")
+
+    def _spawn(self) -> None:
+        worker = _Worker(self)
+        self._worker = worker
+        worker.line.connect(self._on_line)
+        worker.log.connect(self._on_log)
+        worker.gone.connect(self._on_gone)
+        worker.start()
+
+    def _retire(self) -> None:
+        """Let go of the worker: nothing it still says is heard."""
+        worker, self._worker = self._worker, None
+        self._waiting_load = None
+        if worker is None:
+            return
+        worker.line.disconnect(self._on_line)
+        worker.log.disconnect(self._on_log)
+        self._leaving.add(worker)
+        self._set(hello=None, pid=None)
+        worker.leave()
+
+    def _fail(self, request_id: int, sentence: str, kind: str = "engine") -> None:
+        if self._pending.pop(request_id, None) is not None:
+            self.message.emit(
+                Failed(
+                    id=request_id,
+                    kind="cancelled" if kind == "cancelled" else "engine",
+                    message=sentence,
+                )
+            )
+
+    def _fail_pending(self, sentence: str, kind: str = "engine") -> None:
+        for request_id in list(self._pending):
+            self._fail(request_id, sentence, kind)
+
+    # --- the way in ---
+
+    @Slot(object)
+    def _on_line(self, line: bytes) -> None:
+        try:
+            message = decode_message(line)
+        except ProtocolError as error:
+            self.notice.emit(self.tr("The engine sent something unreadable: {0}").format(error))
+            return
+        if isinstance(message, Hello):
+            self._on_hello(message)
+        elif message.id in self._pending:
+            self._follow(message)
+            if is_final(message):
+                self._pending.pop(message.id, None)
+            self.message.emit(message)
+
+    def _on_hello(self, hello: Hello) -> None:
+        if hello.protocol != PROTOCOL_VERSION:
+            self.notice.emit(
+                self.tr("The engine process is of another version; install Plimsoll again.")
+            )
+            self._retire()
+            self._set(status="lost")
+            return
+        self._set(hello=hello, pid=hello.pid)
+        if self._waiting_load is not None:
+            request, self._waiting_load = self._waiting_load, None
+            self._write(request)
+        elif self._state.status == "starting":
+            self._set(status="idle")
+
+    def _follow(self, message: EngineMessage) -> None:
+        request = self._pending.get(getattr(message, "id", -1))
+        if isinstance(message, Progress):
+            if message.phase == "load":
+                self._set(fraction=message.fraction)
+        elif isinstance(message, Loaded):
+            compatibility = message.model.compatibility
+            self._set(
+                status="ready",
+                model=message.model,
+                fraction=1.0,
+                compatibility=self._state.compatibility or compatibility,
+            )
+            if self._resend is not None and self._resend.id in self._pending:
+                self._set(status="prefill")
+                self._write(self._resend)
+        elif isinstance(message, Started):
+            self._set(status="prefill")
+        elif isinstance(message, Chunk):
+            self._began = True
+            if self._state.status != "decode":
+                self._set(status="decode")
+        elif isinstance(message, Done):
+            self._resend = None
+            self._set(status="ready")
+        elif isinstance(message, Failed):
+            if isinstance(request, Load):
+                self._load = None
+                cancelled = message.kind == "cancelled"
+                self._set(
+                    status="idle",
+                    path=None,
+                    model=None,
+                    fraction=0.0,
+                    sentence="" if cancelled else message.message,
+                    advice=message.advice,
+                    detail=message.detail,
+                )
+            elif isinstance(request, Generate):
+                self._resend = None
+                self._set(status="ready" if self._state.model else "idle")
+        elif isinstance(message, Counted | Measured):
+            pass
+
+    @Slot(str)
+    def _on_log(self, line: str) -> None:
+        self.log_line.emit(line)
+
+    @Slot(object)
+    def _on_gone(self, worker: _Worker) -> None:
+        if worker in self._leaving:
+            self._leaving.discard(worker)
+            worker.deleteLater()
+            if self._closing and not self._leaving and self._worker is None:
+                self.closed.emit()
+            return
+        if worker is not self._worker:
+            return
+        self._worker = None
+        end = WorkerEnd(
+            worker.exit_code,
+            _PHASES.get(self._state.status, "idle"),
+            last_lines=tuple(worker.last_lines),
+        )
+        worker.deleteLater()
+        recovery = recovery_after(end, compatibility=self._state.compatibility)
+        if recovery.restart and self._load is not None and not self._began:
+            self._restart_compatible(recovery)
+        else:
+            self._lose(end, recovery)
+
+    def _restart_compatible(self, recovery: Recovery) -> None:
+        assert self._load is not None
+        hello = self._state.hello
+        self.notice.emit(recovery.sentence)
+        if hello is not None:
+            self.compatibility_needed.emit(hello)
+        options = msgspec.structs.replace(self._load.options, compatibility=True)
+        self._load = msgspec.structs.replace(self._load, options=options)
+        self._pending[self._load.id] = self._load
+        if self._resend is not None and self._resend.id not in self._pending:
+            self._resend = None
+        self._set(status="loading", compatibility=True, hello=None, pid=None, fraction=0.0)
+        self._spawn()
+        self._waiting_load = self._load
+
+    def _lose(self, end: WorkerEnd, recovery: Recovery) -> None:
+        self._waiting_load = None
+        self._load = None
+        self._resend = None
+        detail = "\n".join(end.last_lines[-40:])
+        self._set(
+            status="lost",
+            model=None,
+            hello=None,
+            pid=None,
+            sentence=recovery.sentence,
+            advice=recovery.advice,
+            detail=detail,
+        )
+        kind: Literal["out_of_memory", "engine"] = (
+            "out_of_memory" if end.out_of_memory else "engine"
+        )
+        for request_id in list(self._pending):
+            self._pending.pop(request_id, None)
+            self.message.emit(
+                Failed(
+                    id=request_id,
+                    kind=kind,
+                    message=recovery.sentence,
+                    advice=recovery.advice,
+                    detail=detail,
+                )
+            )
+
+    def _set(self, **changes: object) -> None:
+        state = replace(self._state, **changes)  # type: ignore[arg-type]
+        if state != self._state:
+            self._state = state
+            self.state_changed.emit(state)
+
+
+class _Worker(QObject):
+    """A QProcess that speaks lines and leaves by the ladder.
+
+    Signals:
+        line(bytes): one line of the protocol.
+        log(str): one line of stderr.
+        gone(_Worker): the process is no more.
+    """
+
+    line = Signal(object)
+    log = Signal(str)
+    gone = Signal(object)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.process = QProcess(self)
+        self.last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.exit_code = 0
+        self._splitter = LineSplitter()
+        self._errors = LineSplitter()
+        self._orders = iter((self.process.terminate, self.process.kill))
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_GRACE_MS)
+        self._timer.timeout.connect(self._press)
+        environment = QProcessEnvironment()
+        for name, value in launch.worker_environment().items():
+            environment.insert(name, value)
+        self.process.setProcessEnvironment(environment)
+        self.process.readyReadStandardOutput.connect(self._on_output)
+        self.process.readyReadStandardError.connect(self._on_error_output)
+        self.process.finished.connect(self._on_finished)
+        self.process.errorOccurred.connect(self._on_error)
+
+    def start(self) -> None:
+        """Start the process."""
+        program, *arguments = launch.worker_argv()
+        self.process.start(program, arguments)
+
+    def leave(self) -> None:
+        """Close stdin; terminate after 2 s, kill after 2 s more."""
+        if self.process.state() == QProcess.ProcessState.NotRunning:
+            QTimer.singleShot(0, self, lambda: self.gone.emit(self))
+            return
+        self.process.closeWriteChannel()
+        self._timer.start()
+
+    @Slot()
+    def _press(self) -> None:
+        order = next(self._orders, None)
+        if order is not None:
+            order()
+            self._timer.start()
+
+    @Slot()
+    def _on_output(self) -> None:
+        data = self.process.readAllStandardOutput().data()
+        try:
+            for line in self._splitter.feed(bytes(data)):
+                self.line.emit(line)
+        except ProtocolError as error:
+            self.last_lines.append(str(error))
+            self.process.kill()
+
+    @Slot()
+    def _on_error_output(self) -> None:
+        data = self.process.readAllStandardError().data()
+        try:
+            lines = self._errors.feed(bytes(data))
+        except ProtocolError:
+            self._errors = LineSplitter()
+            return
+        for raw in lines:
+            text = raw.decode("utf-8", "replace").rstrip()
+            self.last_lines.append(text)
+            self.log.emit(text)
+
+    @Slot(int, QProcess.ExitStatus)
+    def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._timer.stop()
+        self._on_output()
+        self._on_error_output()
+        # Qt gives the signal as the exit code of a crash; an NTSTATUS arrives as it is.
+        crashed = status == QProcess.ExitStatus.CrashExit and 0 < code < 128
+        self.exit_code = -code if crashed else code
+        self.gone.emit(self)
+
+    @Slot(QProcess.ProcessError)
+    def _on_error(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart:
+            self.last_lines.append(self.process.errorString())
+            self.exit_code = 1
+            self.gone.emit(self)

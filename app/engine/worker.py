@@ -1,0 +1,419 @@
+"""The worker: one process, one model, one request at a time.
+
+The main thread computes; a second one reads requests, so that a cancel is heard at once. Nothing
+here knows llama.cpp: an `Engine` is handed in, and the scripted fake goes the same way.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+
+import msgspec
+
+from app.engine.cache import PrefixCache, Reuse
+from app.engine.faults import Faults
+from app.engine.generation import Generation, Listener
+from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
+from app.engine.launch import FAKE_ENGINE_VARIABLE
+from app.engine.pipe import Inbox, Outbox, claim_stdout
+from app.engine.prompting import BuiltPrompt, PromptBuilder
+from app.engine.protocol import (
+    PROTOCOL_VERSION,
+    Chunk,
+    Counted,
+    CountTokens,
+    Done,
+    Failed,
+    Fault,
+    Generate,
+    Hello,
+    Load,
+    Loaded,
+    Measure,
+    Measured,
+    ModelInfo,
+    Progress,
+    PromptFit,
+    Render,
+    Rendered,
+    Request,
+    Started,
+    Unload,
+    Unloaded,
+)
+from app.engine.templates.errors import TemplateError
+from app.engine.templates.prompt import ChatTemplate
+from app.engine.templates.renderer import TemplateRenderer
+from app.engine.text import Delta, ReplyText, opened_by
+from app.engine.threads import cpu_name
+
+__all__ = ["Worker", "main"]
+
+_PROGRESS_S = 0.05
+
+
+class _Loaded:
+    """A model with what belongs to it."""
+
+    def __init__(self, model: EngineModel, template: ChatTemplate) -> None:
+        self.model = model
+        self.template = template
+        self.cache = PrefixCache(model)
+        self.prompts = PromptBuilder(model, template)
+        self.load_s: float | None = model.info.load_s
+
+    def reply_text(self, prompt: BuiltPrompt, request: Generate) -> ReplyText:
+        """Return what will turn the reply's tokens into text, and end it where it has to end.
+
+        The template's own turn end and role markers are watched for as text: files name the wrong
+        end token, and then a model talks to itself.
+        """
+        resumed = request.chat.continue_reply and bool(request.chat.messages[-1].content)
+        turn_end = self.template.turn_end().strip()
+        ends = self.model.vocab.specials.get(turn_end)
+        watched = turn_end and (ends is None or not self.model.vocab.is_end(ends))
+        return ReplyText(
+            stops=request.sampling.stop,
+            turn_ends=(turn_end,) if watched else (),
+            role_markers=self.template.role_markers(),
+            opened_by=None if resumed else opened_by(prompt.text),
+            resumed=resumed,
+        )
+
+
+class Worker:
+    """Serves requests until its input ends."""
+
+    def __init__(self, engine: Engine, outbox: Outbox) -> None:
+        self._engine = engine
+        self._outbox = outbox
+        self._renderer = TemplateRenderer()
+        self._faults = Faults()
+        self._loaded: _Loaded | None = None
+        self._current = 0
+        self._stop = False
+        self._inbox = Inbox(outbox, self._cancel, self._end)
+
+    # --- in the reading thread ---
+
+    def _cancel(self, target: int) -> None:
+        if target == self._current:
+            self._raise_stop()
+
+    def _end(self) -> None:
+        self._raise_stop()
+
+    def _raise_stop(self) -> None:
+        self._stop = True
+        loaded = self._loaded
+        if loaded is not None:
+            loaded.model.abort(True)
+
+    # --- in the main thread ---
+
+    def run(self) -> None:
+        """Say hello and serve."""
+        engine = self._engine
+        self._outbox.send(
+            Hello(
+                protocol=PROTOCOL_VERSION,
+                pid=os.getpid(),
+                engine=engine.name,
+                devices=engine.devices(),
+                system_info=engine.system_info,
+                cpu=cpu_name(),
+            )
+        )
+        self._inbox.start()
+        while (request := self._inbox.queue.get()) is not None:
+            self._serve(request)
+        self._free()
+        self._renderer.close()
+
+    def _serve(self, request: Request) -> None:
+        if isinstance(request, CountTokens):
+            self._serve_small()
+            return
+        self._current = request.id
+        self._stop = False
+        if self._loaded is not None:
+            self._loaded.model.abort(False)
+        try:
+            self._answer(request)
+        except TemplateError as error:
+            self._fail(request.id, EngineFailure("bad_template", str(error)))
+        except EngineFailure as failure:
+            self._fail(request.id, failure)
+        except Aborted:
+            self._fail(request.id, EngineFailure("cancelled", "Cancelled."))
+        finally:
+            self._current = 0
+            self._inbox.busy.clear()
+            self._serve_small()
+
+    def _answer(self, request: Request) -> None:
+        match request:
+            case Load():
+                self._load(request)
+            case Unload():
+                self._free()
+                self._outbox.send(Unloaded(id=request.id))
+            case Generate():
+                self._generate(request)
+            case Measure():
+                self._measure(request)
+            case Render():
+                self._render(request)
+            case Fault():
+                done = self._faults.arm(request)
+                raise EngineFailure(
+                    "cancelled" if done else "bad_request", "Armed." if done else "Not allowed."
+                )
+
+    def _fail(self, request_id: int, failure: EngineFailure, fit: PromptFit | None = None) -> None:
+        detail = failure.detail or (
+            self._engine.last_words() if failure.kind in {"engine", "out_of_memory"} else ""
+        )
+        self._outbox.send(
+            Failed(
+                id=request_id,
+                kind=failure.kind,
+                message=failure.message,
+                advice=failure.advice,
+                detail=detail,
+                fit=fit,
+            )
+        )
+
+    def _serve_small(self) -> None:
+        """Answer token counts; called between tokens of a reply too."""
+        while not self._inbox.small.empty():
+            request = self._inbox.small.get()
+            if self._loaded is None:
+                self._fail(request.id, EngineFailure("no_model", "No model is loaded."))
+            else:
+                tokens = self._loaded.prompts.count_text(request.text)
+                self._outbox.send(Counted(id=request.id, tokens=tokens))
+
+    def _model(self) -> _Loaded:
+        if self._loaded is None:
+            raise EngineFailure("no_model", "No model is loaded; choose one first.")
+        return self._loaded
+
+    def _free(self) -> None:
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            loaded.model.close()
+
+    def _load(self, request: Load) -> None:
+        self._free()
+        self._check_file(request.path)
+        sent_s = 0.0
+
+        def progress(fraction: float) -> bool:
+            nonlocal sent_s
+            self._faults.reach("load")
+            now = time.monotonic()
+            if now - sent_s >= _PROGRESS_S or fraction >= 1:
+                sent_s = now
+                self._outbox.send(Progress(id=request.id, phase="load", fraction=fraction))
+            return not self._stop
+
+        model = self._engine.load(request.path, request.options, progress)
+        try:
+            vocab = model.vocab
+            template = ChatTemplate(
+                model.template_source,
+                request.options.template,
+                vocab.bos_text,
+                vocab.eos_text,
+                self._renderer,
+                known_tokens=lambda text: text in vocab.specials or text in vocab.user_defined,
+            )
+            self._loaded = _Loaded(model, template)
+        except BaseException:
+            model.close()
+            raise
+        self._outbox.send(Loaded(id=request.id, model=self._info(model.info, template)))
+
+    def _info(self, info: ModelInfo, template: ChatTemplate) -> ModelInfo:
+        return msgspec.structs.replace(
+            info,
+            template=template.used,
+            template_notice=template.notice,
+            thinking=template.thinking,
+        )
+
+    def _check_file(self, path: str) -> None:
+        """Refuse what can't be a chat model before llama.cpp sees it, with a better sentence."""
+        if os.environ.get(FAKE_ENGINE_VARIABLE):
+            return
+        from gguf_tools.facts import read_facts
+        from gguf_tools.header import HeaderError
+
+        try:
+            facts = read_facts(path)
+        except HeaderError as error:
+            raise EngineFailure("bad_model", str(error)) from error
+        except FileNotFoundError as error:
+            raise EngineFailure("bad_model", f"There is no file {path}.") from error
+        if facts.kind not in {"model", "unknown"}:
+            raise EngineFailure(
+                "bad_model",
+                f"This file is a {facts.kind}, not a chat model; choose the model it belongs to.",
+            )
+
+    def _build(self, request: Generate | Measure | Render) -> BuiltPrompt:
+        max_tokens = (
+            request.sampling.max_tokens if isinstance(request, Generate) else request.max_tokens
+        )
+        return self._model().prompts.build(request.chat, max_tokens)
+
+    def _measure(self, request: Measure) -> None:
+        prompt = self._build(request)
+        reusable = self._model().cache.reusable(prompt.tokens)
+        self._outbox.send(Measured(id=request.id, fit=prompt.fit, reusable_tokens=reusable))
+
+    def _render(self, request: Render) -> None:
+        prompt = self._build(request)
+        if prompt.fit.problem is not None:
+            self._fail(request.id, _does_not_fit(prompt.fit), prompt.fit)
+            return
+        text = prompt.text
+        vocab = self._model().model.vocab
+        if vocab.with_bos([]) and vocab.bos_text and not text.startswith(vocab.bos_text):
+            text = vocab.bos_text + text
+        self._outbox.send(
+            Rendered(id=request.id, text=text, tokens=len(prompt.tokens), fit=prompt.fit)
+        )
+
+    def _generate(self, request: Generate) -> None:
+        received_s = time.monotonic()
+        loaded = self._model()
+        prompt = self._build(request)
+        render_s = time.monotonic() - received_s
+        if prompt.fit.problem is not None:
+            self._fail(request.id, _does_not_fit(prompt.fit), prompt.fit)
+            return
+        text = loaded.reply_text(prompt, request)
+        listener = _Sender(self, request, prompt)
+        generation = Generation(loaded.model, loaded.cache, listener, lambda: self._stop)
+        outcome = generation.run(
+            prompt.tokens,
+            text,
+            request.sampling,
+            received_s=received_s,
+            render_s=render_s,
+        )
+        loaded.prompts.remember_reply(prompt, outcome.kept_text, outcome.kept_tokens)
+        stats = msgspec.structs.replace(outcome.stats, load_s=loaded.load_s)
+        loaded.load_s = None  # belongs to the first turn alone
+        self._outbox.send(
+            Done(
+                id=request.id,
+                conversation=request.conversation,
+                stop=outcome.stop,
+                stop_detail=outcome.detail,
+                stats=stats,
+                reasoning_open=outcome.reasoning_open,
+            )
+        )
+
+
+class _Sender(Listener):
+    """Turns what a generation tells into messages."""
+
+    def __init__(self, worker: Worker, request: Generate, prompt: BuiltPrompt) -> None:
+        self._worker = worker
+        self._request = request
+        self._prompt = prompt
+
+    def started(self, reuse: Reuse, new_tokens: int) -> None:
+        worker = self._worker
+        worker._outbox.send(
+            Started(
+                id=self._request.id,
+                conversation=self._request.conversation,
+                fit=self._prompt.fit,
+                reused_tokens=reuse.kept,
+                new_tokens=new_tokens,
+                first_difference=reuse.first_difference,
+                reuse_note=reuse.note,
+            )
+        )
+        worker._faults.reach("prefill")
+
+    def prefilled(self, done_tokens: int, total_tokens: int) -> None:
+        self._worker._faults.reach("prefill", done_tokens)
+        self._worker._serve_small()
+        self._worker._outbox.send(
+            Progress(
+                id=self._request.id,
+                phase="prefill",
+                fraction=done_tokens / total_tokens,
+                done_tokens=done_tokens,
+                total_tokens=total_tokens,
+            )
+        )
+
+    def text(
+        self, delta: Delta, reply_tokens: int, reasoning_tokens: int, per_s: float | None
+    ) -> None:
+        self._worker._outbox.send(
+            Chunk(
+                id=self._request.id,
+                conversation=self._request.conversation,
+                answer=delta.answer,
+                reasoning=delta.reasoning,
+                reply_tokens=reply_tokens,
+                reasoning_tokens=reasoning_tokens,
+                decode_per_s=per_s,
+            )
+        )
+
+    def before_token(self, reply_tokens: int) -> None:
+        self._worker._faults.reach("decode", reply_tokens)
+        self._worker._serve_small()
+
+
+def _does_not_fit(fit: PromptFit) -> EngineFailure:
+    if fit.problem == "system_too_long":
+        sentence = (
+            f"The system prompt alone takes {fit.system_tokens:,} tokens of a context of "
+            f"{fit.n_ctx:,}; shorten it or raise the context to {fit.needed_tokens:,}."
+        )
+    elif fit.problem == "message_too_long":
+        sentence = (
+            f"This message needs a context of {fit.needed_tokens:,} tokens, the model has "
+            f"{fit.n_ctx:,}; shorten it or raise the context."
+        )
+    else:
+        sentence = (
+            f"The conversation needs a context of {fit.needed_tokens:,} tokens, the model has "
+            f"{fit.n_ctx:,}; leave out the oldest turns or raise the context."
+        )
+    return EngineFailure("does_not_fit", sentence)
+
+
+def main() -> int:
+    """Run a worker on this process's standard streams."""
+    outbox = Outbox(claim_stdout())
+    faulthandler.enable(sys.stderr)
+    # Ctrl+C in a terminal reaches the whole group; the client decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    script = os.environ.get(FAKE_ENGINE_VARIABLE)
+    engine: Engine
+    if script:
+        from app.engine.fake_backend import FakeEngine
+
+        engine = FakeEngine(script)
+    else:
+        from app.engine.backend.engine import LlamaEngine
+
+        engine = LlamaEngine()
+    Worker(engine, outbox).run()
+    return 0
