@@ -1,0 +1,414 @@
+"""The chat on screen: what is shown, what the user does with it, what the engine is asked.
+
+No widgets here. Three facts decide what can be done: the conversation on screen, the reply that is
+being written (perhaps in another conversation), and the loaded model. Everything that is typed is
+stored before it is sent; nothing later is erased by an edit, which makes a new branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.data.conversations import ConversationStore
+from app.data.records import (
+    Attachment,
+    ContextEvent,
+    Conversation,
+    Deletion,
+    Message,
+)
+from app.engine.protocol import PromptFit
+from app.engine.qt_client import EngineProcess
+from app.settings import Settings
+from app.ui.chat_state import Opened, read_conversation
+from app.ui.chat_views import message_view, path_views
+from app.ui.reply_runner import FinishedReply, ReplyRunner
+from app.ui.store_bridge import StoreBridge
+from app.ui.transcript.items import MessageAction, MessageView
+
+__all__ = ["ChatController"]
+
+
+class ChatController(QObject):
+    """See the module.
+
+    Signals:
+        conversation_changed(Conversation | None): another one is on screen, or its settings are.
+        views_changed(list[MessageView]): the whole transcript.
+        view_changed(MessageView): one message of it.
+        text_arrived(str message_id, str answer, str reasoning): a reply on screen goes on.
+        answering_changed(str | None): conversation of the running reply.
+        chats_changed(): the list of conversations is to be read again.
+        refused(str): a sentence: why something can't be done now.
+        reply_failed(FinishedReply): the engine gave no (whole) answer.
+        message_deleted(Deletion): can be undone.
+        model_wanted(str): message to regenerate with a model that is to be chosen.
+        link_opened(str): the user confirmed this address.
+        context_wanted(): the user wants a larger context.
+    """
+
+    conversation_changed = Signal(object)
+    views_changed = Signal(object)
+    view_changed = Signal(object)
+    text_arrived = Signal(str, str, str)
+    answering_changed = Signal(object)
+    chats_changed = Signal()
+    refused = Signal(str)
+    reply_failed = Signal(object)
+    message_deleted = Signal(object)
+    model_wanted = Signal(str)
+    link_opened = Signal(str)
+    context_wanted = Signal()
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        store: StoreBridge,
+        settings: Settings,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._store = store
+        self._settings = settings
+        self._opened: Opened | None = None
+        self._wanted: str | None = None  # the conversation that was asked for last
+        self._asking = False  # a question is on its way into the store
+        self.runner = ReplyRunner(engine, store, self)
+        self.runner.started.connect(self._on_started)
+        self.runner.text_arrived.connect(self._on_text)
+        self.runner.changed.connect(self._on_reply_changed)
+        self.runner.finished.connect(self._on_finished)
+
+    # --- what is on screen ---
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The conversation on screen, None for a new chat that has no message yet."""
+        return None if self._opened is None else self._opened.conversation
+
+    @property
+    def path(self) -> tuple[Message, ...]:
+        """Its messages, root to leaf."""
+        return () if self._opened is None else self._opened.path
+
+    @property
+    def events(self) -> tuple[ContextEvent, ...]:
+        """When messages left its window."""
+        return () if self._opened is None else self._opened.events
+
+    @property
+    def opened(self) -> Opened | None:
+        """All of the conversation on screen."""
+        return self._opened
+
+    @property
+    def answering_here(self) -> bool:
+        """Tell whether the reply that is being written is on screen."""
+        here = self.conversation
+        return here is not None and self.runner.conversation_id == here.id
+
+    def new_chat(self) -> None:
+        """Show an empty chat; it is stored with its first message."""
+        self._wanted = None
+        self._show(None)
+
+    def open(self, conversation_id: str, then: Callable[[], None] | None = None) -> None:
+        """Show a conversation, and then go on."""
+        self._wanted = conversation_id
+
+        def show(opened: Opened | None) -> None:
+            if self._wanted != conversation_id:
+                return  # another one was asked for meanwhile
+            self._show(opened)
+            if then is not None:
+                then()
+
+        self._store.do(lambda store: read_conversation(store, conversation_id), show)
+
+    def reload(self, then: Callable[[], None] | None = None) -> None:
+        """Read the conversation on screen again."""
+        here = self.conversation
+        if here is not None:
+            self.open(here.id, then)
+
+    def refresh_views(self) -> None:
+        """Show the same messages again (a setting of the view changed)."""
+        self.views_changed.emit(self._views())
+
+    def _show(self, opened: Opened | None) -> None:
+        self._opened = opened
+        self.conversation_changed.emit(self.conversation)
+        self.views_changed.emit(self._views())
+
+    def _views(self) -> list[MessageView]:
+        if self._opened is None:
+            return []
+        return path_views(
+            self._opened.path,
+            self._opened.forks,
+            self._opened.events,
+            self._opened.conversation.keep_from,
+            self.runner.live,
+            figures=bool(self._settings.get("show_statistics")),
+        )
+
+    # --- asking ---
+
+    def send(self, text: str, attachments: Sequence[Attachment] = (), *, trim: bool = True) -> bool:
+        """Store a message and have it answered; False (and `refused`) if that can't be now."""
+        if not self._may_ask():
+            return False
+        here = self.conversation
+        model = self._model_name()
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        model_path = self._engine.state.path
+        parent = self.path[-1].id if self.path else None
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            conversation_id = here.id if here is not None else store.create(pinned_now=now).id
+            asked = store.add_message(
+                conversation_id, parent, "user", text, attachments=tuple(attachments)
+            )
+            store.update(conversation_id, model_path=model_path, model_name=model, draft="")
+            reply = store.start_reply(conversation_id, asked.id, model_name=model)
+            return read_conversation(store, conversation_id), reply
+
+        self._ask(work, trim=trim)
+        return True
+
+    def regenerate(self, message_id: str) -> None:
+        """Have the message before a reply answered once more, beside the reply."""
+        if not self._may_ask():
+            return
+        model = self._model_name()
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            message = store.message(message_id)
+            assert message is not None
+            asked = message_id if message.role == "user" else message.parent_id
+            reply = store.start_reply(message.conversation_id, asked, model_name=model)
+            return read_conversation(store, message.conversation_id), reply
+
+        self._ask(work)
+
+    def edit(self, message_id: str, text: str) -> None:
+        """Put a changed version beside a message; a user's message is answered."""
+        message = self._message(message_id)
+        if message is None:
+            return
+        if message.role == "assistant":
+            self._store.do(lambda store: store.edit(message_id, text), lambda _: self.reload())
+            return
+        if not self._may_ask():
+            return
+        model = self._model_name()
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            edited = store.edit(message_id, text)
+            reply = store.start_reply(edited.conversation_id, edited.id, model_name=model)
+            return read_conversation(store, edited.conversation_id), reply
+
+        self._ask(work)
+
+    def continue_reply(self, message_id: str) -> None:
+        """Go on with a reply that ended early."""
+        message = self._message(message_id)
+        if message is None or not self._may_ask():
+            return
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            store.save_reply(message_id, message.text, message.reasoning, "streaming")
+            return read_conversation(store, message.conversation_id), message
+
+        self._ask(work, continued=message)
+
+    def _ask(
+        self,
+        work: Callable[[ConversationStore], tuple[Opened | None, Message]],
+        *,
+        trim: bool = True,
+        continued: Message | None = None,
+    ) -> None:
+        def begin(result: tuple[Opened | None, Message]) -> None:
+            self._asking = False
+            opened, reply = result
+            if opened is None:
+                return
+            chat_id = opened.conversation.id
+            self.runner.run(
+                chat_id,
+                reply.id,
+                opened.prompt(
+                    self._settings,
+                    opened.path if continued is not None else opened.path[:-1],
+                    trim=trim,
+                    continue_reply=continued is not None,
+                ),
+                opened.sampling(),
+                text="" if continued is None else continued.text,
+                reasoning="" if continued is None else continued.reasoning,
+            )
+            if self._wanted == asked_in:  # the user did not go elsewhere meanwhile
+                self._wanted = chat_id
+                self._show(opened)
+            self.answering_changed.emit(chat_id)
+            self.chats_changed.emit()
+
+        def failed(error: Exception) -> None:
+            self._asking = False
+            self.refused.emit(str(error))
+
+        self._asking = True
+        asked_in = self._wanted
+        self._store.do(work, begin, failed)
+
+    def _may_ask(self) -> bool:
+        state = self._engine.state
+        if self.runner.is_running or self._asking:
+            self.refused.emit(self.tr("A reply is being written; stop it first."))
+        elif state.status == "loading":
+            self.refused.emit(self.tr("The model is still loading."))
+        elif state.status != "ready":
+            self.refused.emit(self.tr("Choose a model first."))
+        else:
+            return True
+        return False
+
+    def stop(self) -> None:
+        """Stop the running reply."""
+        self.runner.stop()
+
+    # --- what the transcript asks for ---
+
+    def act(self, action: MessageAction) -> None:
+        """Do what a button of a message asks for."""
+        message_id = action.message_id
+        if action.kind == "edit" and action.payload is not None:
+            self.edit(message_id, action.payload)
+        elif action.kind == "regenerate":
+            self.regenerate(message_id)
+        elif action.kind == "regenerate_with":
+            self.model_wanted.emit(message_id)
+        elif action.kind == "continue":
+            self.continue_reply(message_id)
+        elif action.kind in {"previous_version", "next_version"}:
+            self._switch_version(message_id, -1 if action.kind == "previous_version" else 1)
+        elif action.kind == "delete":
+            self._delete(message_id)
+        elif action.kind == "open_link" and action.payload:
+            self.link_opened.emit(action.payload)
+        elif action.kind == "raise_context":
+            self.context_wanted.emit()
+
+    def _switch_version(self, message_id: str, step: int) -> None:
+        if self.answering_here:
+            self.refused.emit(self.tr("Stop the reply before changing to another version."))
+            return
+        siblings = None if self._opened is None else self._opened.forks.get(message_id)
+        if siblings is None:
+            return
+        index = siblings.index + step
+        if 0 <= index < siblings.count:
+            chosen = siblings.ids[index]
+            self._store.do(lambda store: store.select_branch(chosen), lambda _: self.reload())
+
+    def _delete(self, message_id: str) -> None:
+        if self.runner.live is not None and self.runner.live.message_id == message_id:
+            self.runner.stop()
+            self.refused.emit(self.tr("The reply was stopped; delete it once more to remove it."))
+            return
+
+        def done(deletion: Deletion) -> None:
+            self.reload()
+            self.message_deleted.emit(deletion)
+
+        self._store.do(lambda store: store.delete_message(message_id), done)
+
+    def undo_delete(self, deletion: Deletion) -> None:
+        """Bring a deleted message back."""
+        self._store.do(
+            lambda store: store.undo_delete_message(deletion),
+            lambda _: self.reload() if self._wanted == deletion.conversation_id else None,
+        )
+
+    def forget(self, conversation_id: str) -> None:
+        """A conversation is being deleted: stop its reply, and leave it if it is on screen."""
+        self.runner.discard(conversation_id)
+        if self._wanted == conversation_id:
+            self.new_chat()
+
+    # --- what the reply tells ---
+
+    @Slot(str, object)
+    def _on_started(self, conversation_id: str, fit: PromptFit) -> None:
+        opened = self._opened
+        here = opened is not None and opened.conversation.id == conversation_id
+        before = opened.conversation.keep_from if opened is not None and here else None
+        live = self.runner.live
+        if not fit.dropped or live is None:
+            if here and before is not None and fit.keep_from is None:
+                self._store.do(lambda store: store.update(conversation_id, keep_from=None))
+                self._note_trim(None, None)
+            return
+        if here and fit.keep_from == before:
+            return
+        message_id = live.message_id
+
+        def work(store: ConversationStore) -> ContextEvent:
+            return store.add_context_event(
+                conversation_id,
+                message_id,
+                dropped=fit.dropped,
+                dropped_tokens=fit.dropped_tokens,
+                n_ctx=fit.n_ctx,
+                keep_from=fit.keep_from,
+            )
+
+        def done(event: ContextEvent) -> None:
+            if self._opened is not None and self._opened.conversation.id == conversation_id:
+                self._note_trim(fit.keep_from, event)
+
+        self._store.do(work, done)
+
+    def _note_trim(self, keep_from: str | None, event: ContextEvent | None) -> None:
+        if self._opened is not None:
+            self._show(self._opened.trimmed(keep_from, event))
+
+    @Slot(str, str, str)
+    def _on_text(self, message_id: str, answer: str, reasoning: str) -> None:
+        if self.answering_here and self._message(message_id) is not None:
+            self.text_arrived.emit(message_id, answer, reasoning)
+
+    @Slot(str)
+    def _on_reply_changed(self, message_id: str) -> None:
+        message = self._message(message_id)
+        if message is None or self._opened is None:
+            return
+        self.view_changed.emit(
+            message_view(
+                message,
+                self._opened.forks.get(message_id),
+                self.runner.live,
+                figures=bool(self._settings.get("show_statistics")),
+            )
+        )
+
+    @Slot(object)
+    def _on_finished(self, finished: FinishedReply) -> None:
+        self.answering_changed.emit(None)
+        self.chats_changed.emit()
+        if finished.failed is not None and finished.failed.kind != "cancelled":
+            self.reply_failed.emit(finished)
+        if self._wanted == finished.conversation_id:
+            self.reload()
+
+    def _message(self, message_id: str) -> Message | None:
+        return next((m for m in reversed(self.path) if m.id == message_id), None)
+
+    def _model_name(self) -> str | None:
+        model = self._engine.state.model
+        return None if model is None else model.name

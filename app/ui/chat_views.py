@@ -1,0 +1,201 @@
+"""From stored messages to what the transcript shows: figures, notes, where memory begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QCoreApplication
+
+from app.data.records import ContextEvent, Message, Siblings
+from app.ui.transcript.items import AttachmentView, Figure, MessageView, NoticeAction
+from inspector.records import TurnStats
+
+__all__ = ["CUT_PREFIX", "LiveReply", "cut_view", "figures_of", "message_view", "path_views"]
+
+CUT_PREFIX = "cut:"
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ChatViews", text)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveReply:
+    """A reply that is being written, over what the store has of it."""
+
+    message_id: str
+    text: str
+    reasoning: str
+    reasoning_tokens: int
+    reply_tokens: int
+    waiting: bool
+    progress: tuple[int, int] | None
+    decode_per_s: float | None
+
+
+_NOTES = {
+    "token_limit": "Stopped at the token limit of this chat.",
+    "context_full": "Stopped: the context is full.",
+    "stop_string": "Ended by a stop string.",
+    "role_marker": "Stopped: the model began to speak for somebody else.",
+    "stopped": "Stopped by you.",
+}
+_CAN_GO_ON = {"token_limit", "context_full", "stopped"}
+
+
+def _rate(value: float | None) -> str:
+    if value is None:
+        return "—"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
+    """Return the line of figures below a reply; what is unknown is left out."""
+    figures = [
+        Figure("", f"{stats.reply_tokens:,}", _tr("tokens")),
+    ]
+    reused = ""
+    if stats.reused_tokens:
+        reused = _tr("({0} of {1} prompt tokens reused)").format(
+            f"{stats.reused_tokens:,}", f"{stats.prompt_tokens:,}"
+        )
+    if stats.first_token_s > 0:
+        figures.append(
+            Figure(
+                _tr("first token"),
+                f"{stats.first_token_s:.2f}",
+                _tr("s"),
+                reused,
+                tip=_tr("Measured from the request to the first token."),
+            )
+        )
+    if stats.prefill_per_s is not None:
+        figures.append(
+            Figure(
+                _tr("prefill"),
+                _rate(stats.prefill_per_s),
+                _tr("tok/s"),
+                tip=_tr("{0} prompt tokens were evaluated in {1:.2f} s.").format(
+                    f"{stats.evaluated_tokens:,}", stats.prefill_s
+                ),
+            )
+        )
+    if stats.decode_per_s is not None:
+        figures.append(
+            Figure(
+                _tr("decode"),
+                _rate(stats.decode_per_s),
+                _tr("tok/s"),
+                tip=_tr("Generated tokens after the first, over their time."),
+            )
+        )
+    return tuple(figures)
+
+
+def _live_figures(live: LiveReply) -> tuple[Figure, ...]:
+    if live.waiting or not live.reply_tokens:
+        return ()
+    figures = [Figure("", f"{live.reply_tokens:,}", _tr("tokens"))]
+    if live.decode_per_s is not None:
+        figures.append(Figure(_tr("decode"), _rate(live.decode_per_s), _tr("tok/s")))
+    return tuple(figures)
+
+
+def message_view(
+    message: Message,
+    siblings: Siblings | None = None,
+    live: LiveReply | None = None,
+    *,
+    figures: bool = True,
+) -> MessageView:
+    """Return what the transcript shows of a message."""
+    attachments = tuple(AttachmentView(a.name, a.tokens) for a in message.attachments)
+    index, count = (siblings.index, siblings.count) if siblings is not None else (0, 1)
+    common = {
+        "id": message.id,
+        "role": message.role,
+        "model": message.model_name or "",
+        "version_index": index,
+        "version_count": count,
+        "attachments": attachments,
+    }
+    if live is not None and live.message_id == message.id:
+        return MessageView(
+            text=live.text,
+            reasoning=live.reasoning,
+            reasoning_tokens=live.reasoning_tokens,
+            state="waiting" if live.waiting else "streaming",
+            progress=live.progress,
+            figures=_live_figures(live) if figures else (),
+            **common,  # type: ignore[arg-type]
+        )
+    stats = message.stats
+    return MessageView(
+        text=message.text,
+        reasoning=message.reasoning,
+        reasoning_tokens=stats.reasoning_tokens if stats is not None else 0,
+        state=message.state if message.state != "streaming" else "interrupted",
+        note=_note(message),
+        figures=figures_of(stats) if stats is not None and figures else (),
+        actions=_actions(message),
+        **common,  # type: ignore[arg-type]
+    )
+
+
+def _note(message: Message) -> str:
+    if message.role == "user":
+        return ""
+    if message.state == "failed":
+        return message.stop_reason or _tr("There is no answer.")
+    if message.state in {"interrupted", "streaming"}:
+        return message.stop_reason or _tr("Interrupted: the program or the engine ended here.")
+    return _tr(_NOTES[message.stop_reason]) if message.stop_reason in _NOTES else ""
+
+
+def _actions(message: Message) -> tuple[NoticeAction, ...]:
+    if message.role == "user":
+        return ()
+    if message.state == "failed" and not message.text:
+        return (NoticeAction(_tr("Try again"), "regenerate"),)
+    if message.state in {"interrupted", "stopped", "streaming"} or (
+        message.stop_reason in _CAN_GO_ON
+    ):
+        return (NoticeAction(_tr("Continue"), "continue"),)
+    return ()
+
+
+def cut_view(event: ContextEvent | None, dropped: int, tokens: int, anchor: str) -> MessageView:
+    """Return the line that marks where the model's memory begins."""
+    n_ctx = event.n_ctx if event is not None else 0
+    text = _tr(
+        "The model's memory begins here: {0} earlier messages ({1} tokens) left the context."
+    )
+    return MessageView(
+        id=CUT_PREFIX + anchor,
+        role="memory_cut",
+        text=text.format(f"{dropped:,}", f"{tokens:,}"),
+        note="" if not n_ctx else _tr("The context holds {0} tokens.").format(f"{n_ctx:,}"),
+        actions=(NoticeAction(_tr("Raise the context"), "raise_context"),),
+    )
+
+
+def path_views(
+    path: Sequence[Message],
+    forks: Mapping[str, Siblings],
+    events: Sequence[ContextEvent],
+    keep_from: str | None,
+    live: LiveReply | None,
+    *,
+    figures: bool = True,
+) -> list[MessageView]:
+    """Return a branch as the transcript shows it, with the memory line where it belongs."""
+    views: list[MessageView] = []
+    last = events[-1] if events else None
+    for message in path:
+        if keep_from is not None and message.id == keep_from and views:
+            dropped = len(last.dropped) if last is not None else len(views)
+            tokens = last.dropped_tokens if last is not None else 0
+            views.append(cut_view(last, dropped, tokens, message.id))
+        views.append(message_view(message, forks.get(message.id), live, figures=figures))
+    return views

@@ -1,0 +1,85 @@
+"""The window's way to the store: work goes to the store's thread, results come back to this one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from app.data.conversations import ConversationStore
+from app.data.errors import StoreUnavailable
+from app.data.writer import StoreThread
+
+__all__ = ["StoreBridge"]
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class StoreBridge(QObject):
+    """Hands work to a `StoreThread` in order.
+
+    Signals:
+        unavailable(str): a sentence: the store refused to write.
+    """
+
+    unavailable = Signal(str)
+    _arrived = Signal(object, object, object)
+
+    def __init__(self, thread: StoreThread, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thread = thread
+        self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
+        self._closed = False
+
+    def do(
+        self,
+        work: Callable[[ConversationStore], T],
+        done: Callable[[T], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
+    ) -> None:
+        """Have ``work`` done; ``done`` or ``failed`` is called on the window's thread.
+
+        Without ``failed`` a store that can't write is told by `unavailable`, and anything else is
+        logged: it is a fault of ours, and the chat goes on.
+        """
+        if self._closed:
+            return
+        future = self._thread.submit(work)
+
+        def hand_over(finished: Future[T]) -> None:
+            self._arrived.emit(finished, done, failed)
+
+        future.add_done_callback(hand_over)
+
+    @Slot(object, object, object)
+    def _deliver(
+        self,
+        future: Future[Any],
+        done: Callable[[Any], None] | None,
+        failed: Callable[[Exception], None] | None,
+    ) -> None:
+        if self._closed:
+            return
+        try:
+            result = future.result()
+        except CancelledError:
+            return
+        except Exception as error:
+            if failed is not None:
+                failed(error)
+            elif isinstance(error, StoreUnavailable):
+                self.unavailable.emit(str(error))
+            else:
+                log.exception("work of the store failed")
+            return
+        if done is not None:
+            done(result)
+
+    def close(self) -> None:
+        """Finish what was handed in and close the store; nothing is delivered after this."""
+        self._closed = True
+        self._thread.close()
