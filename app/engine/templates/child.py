@@ -10,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,18 +28,20 @@ ERROR = b"E"
 
 def main() -> int:
     """Serve until stdin ends."""
-    requests = sys.stdin.buffer
-    # a stray print must not be taken for an answer
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    sys.stdout = sys.stderr
+    # Ctrl+C in a terminal reaches every process of the group; the parent decides what ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # the descriptors themselves, because a program without a console has no sys.stdin
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    sys.stdout = sys.stderr  # a stray print must not be taken for an answer
     memory_limited = False
-    write_frame(answers, READY)
-    while (frame := read_frame(requests)) is not None:
-        request = json.loads(frame)
-        if not memory_limited:
-            _limit_memory(request["memory_limit_bytes"])
-            memory_limited = True
-        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+    with requests, answers, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        write_frame(answers, READY)
+        while (frame := read_frame(requests)) is not None:
+            request = json.loads(frame)
+            if not memory_limited:
+                _limit_memory(request["memory_limit_bytes"])
+                memory_limited = True
             # not a Python timer: one that also fires while a single C call holds the interpreter
             faulthandler.dump_traceback_later(request["wall_limit_s"], exit=True, file=nowhere)
             write_frame(answers, _answer(request))

@@ -14,7 +14,8 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, wraps
+from string import Formatter
 from typing import Any, Final, NoReturn
 
 import jinja2
@@ -123,11 +124,8 @@ def _check_percent_format(text: str) -> None:
 
 def _check_brace_format(text: str) -> None:
     """Refuse a ``str.format`` text whose widths are too large or come from the values."""
-    for field in text.split("{")[1:]:
-        head, colon, spec = field.partition(":")
-        if not colon or "}" in head:
-            continue
-        if "}" not in spec or any(int(n[:9]) > _MAX_WIDTH for n in _NUMBER.findall(spec)):
+    for _literal, _field, spec, _conversion in Formatter().parse(text):
+        if spec and ("{" in spec or any(int(n[:9]) > _MAX_WIDTH for n in _NUMBER.findall(spec))):
             raise _TooMuchError("it formats with a width that is too large")
 
 
@@ -138,18 +136,17 @@ def _check_widths(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
             raise _TooMuchError("it pads a text too far")
 
 
-def _bounded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+def _bounded(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that refuses arguments beyond the widest padding."""
+    # the value that is filtered may be long; it comes first, after the environment if that is asked
+    passed = getattr(original, "jinja_pass_arg", None)
+    skip = 1 if passed is None else 2
 
+    @wraps(original)
     def bounded(*args: Any, **kwargs: Any) -> Any:
-        # the value that is filtered may be long, and comes first (after the environment, if any)
-        _check_widths(tuple(a for a in args if not isinstance(a, str)), kwargs)
+        _check_widths(args[skip:], kwargs)
         return original(*args, **kwargs)
 
-    bounded.__name__ = name
-    marker = getattr(original, "jinja_pass_arg", None)
-    if marker is not None:
-        bounded.jinja_pass_arg = marker  # type: ignore[attr-defined]
     return bounded
 
 
@@ -192,7 +189,7 @@ def _environment() -> _ChatEnvironment:
         cache_size=0,
     )
     for name in _WIDTH_FILTERS:
-        environment.filters[name] = _bounded(name, environment.filters[name])
+        environment.filters[name] = _bounded(environment.filters[name])
     environment.filters["format"] = _format_filter
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception
@@ -283,7 +280,7 @@ def _classify(error: Exception) -> tuple[TemplateErrorKind, str]:
 
 
 def _one_line(text: str) -> str:
-    flat = " ".join(text.split())
+    flat = " ".join(text[: 2 * _MAX_SENTENCE_CHARS].split())
     return flat if len(flat) <= _MAX_SENTENCE_CHARS else flat[: _MAX_SENTENCE_CHARS - 1] + "…"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from app.engine.protocol import ChatMessage
@@ -11,7 +11,14 @@ from app.engine.templates.errors import TemplateError
 from app.engine.templates.probe import Marks, learn_manners, learn_marks
 from app.engine.templates.renderer import TemplateRenderer
 from app.engine.templates.turns import Manners, Turn, arrange, as_values
-from app.engine.text.reasoning import HARMONY, TAGS, opened_by
+from app.engine.text.reasoning import (
+    HARMONY,
+    HARMONY_ANSWER,
+    TAGS,
+    opened_by,
+    without_empty_reasoning,
+)
+from app.engine.text.reply import ReplyText
 
 __all__ = ["ChatTemplate"]
 
@@ -59,13 +66,14 @@ class ChatTemplate:
         self._bos = bos
         self._eos = eos
         self._renderer = renderer
+        self._known_tokens = known_tokens
         self.used = FROM_FILE
         self.notice: str | None = None
         self.failure: TemplateError | None = None
         self.stops: tuple[str, ...] = ()
         self.source = source or ""
         self._manners = Manners()
-        self._marks = Marks("", ())
+        self._marks = Marks()
         chosen = BUILTIN_TEMPLATES.get(name) if name is not None else None
         if chosen is not None:
             self._use_builtin(chosen)
@@ -105,6 +113,41 @@ class ChatTemplate:
     def role_markers(self) -> tuple[str, ...]:
         """Return the texts that open a turn of the user or the system."""
         return self._marks.roles
+
+    def reasoning_tags(self) -> dict[str, str]:
+        """Return the opening tags of reasoning that replies may use, each with its closing tag."""
+        learnt = self._marks.reasoning
+        # the channel format has more than two tags, and is understood without them
+        if learnt is None or learnt[0] == HARMONY:
+            return TAGS
+        return {**TAGS, learnt[0]: learnt[1]}
+
+    def reply_text(
+        self, prompt: str, *, stops: Iterable[str] = (), continued: ChatMessage | None = None
+    ) -> ReplyText:
+        """Return what makes text of the tokens of the reply to a prompt.
+
+        Args:
+            prompt: what `render` returned.
+            stops: the user's stop strings.
+            continued: the reply that is gone on with, if it is (``continue_reply`` of `render`).
+        """
+        tags = self.reasoning_tags()
+        resumed = continued is not None and bool(continued.content)
+        opened: str | None = None
+        if continued is not None and continued.reasoning and not resumed:
+            opened = max((*tags, HARMONY), key=prompt.rfind)
+        elif not resumed:
+            opened = opened_by(prompt, tags)
+        return ReplyText(
+            stops=stops,
+            turn_ends=(self.turn_end(), *self.stops),
+            role_markers=self.role_markers(),
+            is_special=self._known_tokens,
+            opened_by=opened,
+            resumed=resumed,
+            tags=tags,
+        )
 
     def render(
         self,
@@ -173,6 +216,7 @@ class ChatTemplate:
     ) -> str:
         values: dict[str, object] = {
             "messages": as_values(turns, manners),
+            "tools": None if manners.tools else [],
             "add_generation_prompt": add_generation_prompt,
             "bos_token": self._bos,
             "eos_token": self._eos,
@@ -206,7 +250,7 @@ class ChatTemplate:
             if lead.isspace() and lead != written and content.startswith(lead):
                 written = opening  # the model generated that white space itself
             return written + content
-        return opening + _as_generated(opening, self.source, reasoning, content)
+        return self._as_generated(opening, reasoning, content)
 
     def _written_up_to(
         self,
@@ -243,19 +287,19 @@ class ChatTemplate:
             return None
         return start + reply.reasoning + (rest if reply.content else "")
 
-
-def _as_generated(opening: str, source: str, reasoning: str, content: str) -> str:
-    """Return a reply as a model would have written it after a generation prompt."""
-    if not reasoning:
-        return content
-    tag = opened_by(opening)
-    if tag is None:
-        tag = next((tag for tag in TAGS if tag in source), next(iter(TAGS)))
-        reasoning = f"{tag}\n{reasoning}"
-    if not content:
-        return reasoning
-    if tag == HARMONY:
-        close = "<|end|><|start|>assistant<|channel|>final<|message|>"
-    else:
-        close = f"{'' if reasoning.endswith(chr(10)) else chr(10)}{TAGS[tag]}\n\n"
-    return f"{reasoning}{close}{content}"
+    def _as_generated(self, opening: str, reasoning: str, content: str) -> str:
+        """Return a reply as a model would have written it after a generation prompt."""
+        if not reasoning:
+            return opening + content
+        tags = self.reasoning_tags()
+        tag = opened_by(opening, tags)
+        if tag is None:
+            # a prompt that closed the reasoning beforehand did not belong to this reply
+            opening = without_empty_reasoning(opening, tags)
+            known = [t for t in reversed(tags) if t in self.source]
+            tag = known[0] if known else next(iter(tags))
+            reasoning = f"{tag}\n{reasoning}"
+        if content:
+            line_end = "" if reasoning.endswith("\n") else "\n"
+            reasoning += HARMONY_ANSWER if tag == HARMONY else f"{line_end}{tags[tag]}\n\n"
+        return opening + reasoning + content

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-__all__ = ["MARK", "Piece", "protect", "runs", "split_protected", "unprotect"]
+__all__ = ["MARK", "Piece", "protect", "split_protected", "unprotect"]
 
 MARK: Final = "\ufdd0"
 
@@ -65,22 +65,6 @@ def split_protected(rendered: str, specials: Collection[str]) -> list[Piece]:
             end = match.end()
     _append_text(pieces, rendered[end:])
     return pieces
-
-
-def runs(pieces: Collection[Piece]) -> list[tuple[str, bool]]:
-    """Join neighbours that are tokenised alike: texts, each with whether to parse specials.
-
-    A prompt in which nobody typed a special token is one run, so it gets the tokens that the
-    tokenizer gives to the whole text.
-    """
-    joined: list[tuple[list[str], bool]] = []
-    for piece in pieces:
-        parse = not piece.protected
-        if joined and joined[-1][1] == parse:
-            joined[-1][0].append(piece.text)
-        else:
-            joined.append(([piece.text], parse))
-    return [("".join(texts), parse) for texts, parse in joined]
 
 
 def _append_text(pieces: list[Piece], text: str) -> None:

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
@@ -81,7 +82,10 @@ class TemplateRenderer:
 
         Raises:
             TemplateError: it is faulty, was refused or passed a limit.
+            ValueError: ``now`` is no time.
         """
+        if now is not None:
+            datetime.fromisoformat(now)
         request = {
             "source": source,
             "values": values,
@@ -96,11 +100,18 @@ class TemplateRenderer:
         return _text_of(answer)
 
     def close(self) -> None:
-        """End the child. A later call would start a new one."""
-        with self._lock:
+        """End the child, at once if it is rendering. A later call would start a new one."""
+        child = self._child
+        if not self._lock.acquire(blocking=False):
+            if child is not None:
+                child.stop()
+            self._lock.acquire()
+        try:
             child, self._child = self._child, None
             if child is not None:
                 child.close()
+        finally:
+            self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -214,9 +225,13 @@ class _Child:
             pass
         self.kill()
 
+    def stop(self) -> None:
+        """End the child now; whoever waits for its answer learns that it died."""
+        self._process.kill()
+
     def kill(self) -> None:
         """End the child now and free what it held."""
-        self._process.kill()
+        self.stop()
         self._process.wait()
         self._reader.join()
         with contextlib.suppress(OSError):
@@ -228,7 +243,9 @@ class _Watched:
     """What a process uses. A process that is gone uses nothing: its end is noticed elsewhere."""
 
     def __init__(self, pid: int) -> None:
-        self._pid = pid
+        self._process: psutil.Process | None = None
+        with contextlib.suppress(psutil.Error):
+            self._process = psutil.Process(pid)
         self._start_s = self._processor_s()
 
     def used_s(self) -> float:
@@ -237,14 +254,16 @@ class _Watched:
 
     def memory_bytes(self) -> int:
         """Return the resident memory."""
-        with contextlib.suppress(psutil.Error):
-            return int(psutil.Process(self._pid).memory_info().rss)
+        if self._process is not None:
+            with contextlib.suppress(psutil.Error):
+                return int(self._process.memory_info().rss)
         return 0
 
     def _processor_s(self) -> float:
-        with contextlib.suppress(psutil.Error):
-            times = psutil.Process(self._pid).cpu_times()
-            return float(times.user + times.system)
+        if self._process is not None:
+            with contextlib.suppress(psutil.Error):
+                times = self._process.cpu_times()
+                return float(times.user + times.system)
         return 0.0
 
 

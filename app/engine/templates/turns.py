@@ -30,6 +30,7 @@ class Manners:
         typed_content: content as a list of typed parts rather than text.
         reasoning_keys: names under which it looks for the reasoning of a reply.
         thinking: it changes with a switch for reasoning.
+        tools: it takes "no tools" for none; else it wants an empty list.
     """
 
     system: bool = True
@@ -38,6 +39,7 @@ class Manners:
     typed_content: bool = False
     reasoning_keys: tuple[str, ...] = ()
     thinking: bool = False
+    tools: bool = True
 
 
 @dataclass(frozen=True, slots=True)

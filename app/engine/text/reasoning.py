@@ -9,18 +9,20 @@ about.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from app.engine.text.stops import Segment
 
 __all__ = [
     "HARMONY",
+    "HARMONY_ANSWER",
     "TAGS",
     "ReasoningSplitter",
     "Spoken",
     "opened_by",
     "opens_reasoning",
+    "without_empty_reasoning",
 ]
 
 # opening tag -> closing tag
@@ -39,21 +41,17 @@ TAGS: Final[dict[str, str]] = {
 
 # The channel format: <|channel|>NAME<|message|>TEXT<|end|><|start|>assistant<|channel|>NAME…
 HARMONY: Final = "<|channel|>analysis<|message|>"
+HARMONY_ANSWER: Final = "<|end|><|start|>assistant<|channel|>final<|message|>"
 _CHANNEL: Final = "<|channel|>"
 _MESSAGE: Final = "<|message|>"
 _HARMONY_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", _CHANNEL)
 _HARMONY_MARKS: Final = (*_HARMONY_ENDS, _MESSAGE)
 _ANSWER_CHANNELS: Final = frozenset({"final", "commentary"})
 
-_OPENERS: Final = (*TAGS, _CHANNEL)
-_STRUCTURE: Final = frozenset({*TAGS, *TAGS.values(), *_HARMONY_MARKS})
-# "<|channel>thought" is a control token and then a word
-_FIRST_PARTS: Final = frozenset({"<|channel>", "<channel|>"})
-_OPEN_AT_END: Final = re.compile(f"({'|'.join(map(re.escape, TAGS))})\\s*\\Z")
 _HARMONY_AT_END: Final = re.compile(
     r"<\|channel\|>analysis[^<]{0,100}<\|message\|>(?:(?!<\|end\|>|<\|start\|>).)*\Z", re.DOTALL
 )
-_LONGEST_TAG: Final = max(map(len, TAGS))
+_TAIL_CHARS: Final = 500  # of a prompt, in which an open tag is looked for
 
 _State: TypeAlias = Literal[
     "start",  # nothing but white space yet, or part of a tag
@@ -67,25 +65,33 @@ _State: TypeAlias = Literal[
 Spoken: TypeAlias = "tuple[Literal['answer', 'reasoning'], Segment]"
 
 
-def opened_by(prompt: str) -> str | None:
+def opened_by(prompt: str, tags: Mapping[str, str] = TAGS) -> str | None:
     """Return the tag of the reasoning that a prompt leaves open, None if it leaves none open.
 
-    The tag is a key of `TAGS`, or `HARMONY`. Only a tag at the very end counts, apart from white
-    space, or reasoning of a reply that is to be continued (which starts with the last opening tag
-    and was not closed since).
+    The tag is a key of ``tags``, or `HARMONY`. A tag counts at the very end, apart from white
+    space.
     """
-    tail = prompt[-(_LONGEST_TAG + 64) :]
-    match = _OPEN_AT_END.search(tail)
-    if match is not None:
-        return match.group(1)
-    if _CHANNEL in prompt and _HARMONY_AT_END.search(prompt[prompt.rfind(_CHANNEL) :]):
+    tail = prompt[-_TAIL_CHARS:].rstrip()
+    ending = [tag for tag in tags if tail.endswith(tag)]
+    if ending:
+        return max(ending, key=len)
+    if _CHANNEL in tail and _HARMONY_AT_END.search(tail[tail.rfind(_CHANNEL) :]):
         return HARMONY
     return None
 
 
-def opens_reasoning(prompt: str) -> bool:
+def opens_reasoning(prompt: str, tags: Mapping[str, str] = TAGS) -> bool:
     """Tell whether the reply to a prompt starts inside reasoning (see `opened_by`)."""
-    return opened_by(prompt) is not None
+    return opened_by(prompt, tags) is not None
+
+
+def without_empty_reasoning(prompt: str, tags: Mapping[str, str] = TAGS) -> str:
+    """Return a prompt without the closed and empty reasoning at its end, if it has that."""
+    bare = prompt.rstrip()
+    for opening, closing in tags.items():
+        if bare.endswith(closing):
+            return bare.removesuffix(closing).rstrip().removesuffix(opening)
+    return prompt
 
 
 class ReasoningSplitter:
@@ -94,10 +100,21 @@ class ReasoningSplitter:
     Args:
         opened: the tag by which the prompt opened reasoning, from `opened_by`.
         resumed: the reply goes on inside an answer, so no tag opens reasoning.
+        tags: opening tags with their closing ones.
     """
 
-    def __init__(self, opened: str | None = None, *, resumed: bool = False) -> None:
-        self._close = "" if opened is None else TAGS.get(opened, "")
+    def __init__(
+        self,
+        opened: str | None = None,
+        *,
+        resumed: bool = False,
+        tags: Mapping[str, str] = TAGS,
+    ) -> None:
+        self._tags = tags
+        # the longest first, because one may begin with another
+        self._openers = (*sorted(tags, key=len, reverse=True), _CHANNEL)
+        self._structure = frozenset({*tags, *tags.values(), *_HARMONY_MARKS})
+        self._close = "" if opened is None else tags.get(opened, "")
         self._channels = opened == HARMONY
         self._by_control = False  # only control tokens are structure of the channel format
         self._state: _State = "start"
@@ -124,7 +141,7 @@ class ReasoningSplitter:
         spoken: list[Spoken] = []
         for segment in segments:
             if self._state == "answer" and not self._channels:
-                if not segment.is_control or segment.text in _STRUCTURE:
+                if not segment.is_control or segment.text in self._structure:
                     spoken.append(("answer", segment))
                 continue
             if segment.is_control and not self._is_structure(segment.text):
@@ -139,9 +156,9 @@ class ReasoningSplitter:
             return []
         return [("reasoning" if self._state == "reasoning" else "answer", Segment(held))]
 
-    @staticmethod
-    def _is_structure(text: str) -> bool:
-        return text in _STRUCTURE or text in _FIRST_PARTS
+    def _is_structure(self, text: str) -> bool:
+        """Tell whether a control token is a tag, or one of several tokens that make a tag."""
+        return any(text in tag for tag in self._structure)
 
     def _is_answer(self) -> bool:
         name = self._held.split(None, 1)
@@ -173,16 +190,16 @@ class ReasoningSplitter:
     def _open(self, is_control: bool) -> bool:
         """Look for an opening tag; return whether more text is needed."""
         text = self._held.lstrip()
-        for tag in _OPENERS:
+        for tag in self._openers:
             if text.startswith(tag):
                 self._held = text[len(tag) :]
                 self._channels = tag == _CHANNEL
                 self._by_control = self._channels and is_control
-                self._close = TAGS.get(tag, "")
+                self._close = self._tags.get(tag, "")
                 self._fresh = not self._channels
                 self._state = "header" if self._channels else "reasoning"
                 return False
-        if any(tag.startswith(text) for tag in _OPENERS):
+        if any(tag.startswith(text) for tag in self._openers):
             return True
         self._state = "answer"
         return False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from app.engine.text.reasoning import ReasoningSplitter, Spoken
-from app.engine.text.stops import Segment, StopScanner
+from app.engine.text.reasoning import TAGS, ReasoningSplitter, Spoken
+from app.engine.text.stops import TAG, Segment, StopScanner
 from app.engine.text.utf8 import Utf8Stream
 
 __all__ = ["Delta", "ReplyText", "StopKind"]
@@ -29,6 +29,10 @@ class Delta:
 _NOTHING = Delta()
 
 
+def _never(_text: str) -> bool:
+    return False
+
+
 class ReplyText:
     """Turns the pieces of one reply into text; the cost of a piece does not grow with the reply.
 
@@ -38,8 +42,12 @@ class ReplyText:
         turn_ends: texts by which the format ends a turn, wherever they appear.
         role_markers: texts by which the format opens a turn of somebody else; they count at the
             start of a line.
+        is_special: whether a text is a special token of the vocabulary. An end or a marker that
+            begins with one counts only where the model emitted that very token, so that it can
+            write about such texts.
         opened_by: tag of the reasoning that the prompt opened (`app.engine.text.opened_by`).
         resumed: the reply goes on inside an answer that was begun before.
+        tags: opening tags of reasoning with their closing ones (`ChatTemplate.reasoning_tags`).
 
     Attributes:
         stopped_by: the text that ended the reply, None while it goes on.
@@ -53,13 +61,19 @@ class ReplyText:
         stops: Iterable[str] = (),
         turn_ends: Iterable[str] = (),
         role_markers: Iterable[str] = (),
+        is_special: Callable[[str], bool] = _never,
         opened_by: str | None = None,
         resumed: bool = False,
+        tags: Mapping[str, str] = TAGS,
     ) -> None:
+        ends, markers = frozenset(turn_ends), frozenset(role_markers)
+        special = {text for text in ends | markers if _begins_special(text, is_special)}
         self._utf8 = Utf8Stream()
-        self._turn_ends = frozenset(turn_ends)
-        self._guards = StopScanner(self._turn_ends, role_markers, at_line_start=not resumed)
-        self._splitter = ReasoningSplitter(opened_by, resumed=resumed)
+        self._turn_ends = ends
+        self._guards = StopScanner(
+            ends - special, markers - special, special, at_line_start=not resumed
+        )
+        self._splitter = ReasoningSplitter(opened_by, resumed=resumed, tags=tags)
         self._stops = StopScanner(stops)
         self._raw: list[str] = []
         self._undecided_tokens = 0
@@ -136,3 +150,8 @@ class ReplyText:
             self._undecided_tokens = 0
         else:
             self._undecided_tokens = 0
+
+
+def _begins_special(text: str, is_special: Callable[[str], bool]) -> bool:
+    tag = TAG.match(text)
+    return is_special(text) or (tag is not None and is_special(tag.group()))

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, Literal, TypeAlias
 
-__all__ = ["Segment", "Segments", "StopScanner"]
+__all__ = ["TAG", "Segment", "Segments", "StopScanner"]
+
+# what the special tokens of most vocabularies look like
+TAG: Final = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +28,19 @@ class Segment:
 
 Segments: TypeAlias = "list[Segment]"
 
+_Kind: TypeAlias = Literal["any", "line", "control"]
+# of lines and control tokens; of control tokens
+_Openings: TypeAlias = "tuple[AbstractSet[int], AbstractSet[int]]"
+
 
 class StopScanner:
     """Releases text up to the first stop string.
 
     Args:
         stops: texts that stop wherever they appear.
-        line_stops: texts that stop only at the start of a line .
+        line_stops: texts that stop only at the start of a line, or where they begin with a
+            control token: that can't be a quotation.
+        control_stops: texts that stop only where they begin with a control token.
         at_line_start: whether the text begins a line.
 
     Attributes:
@@ -41,14 +51,22 @@ class StopScanner:
         self,
         stops: Iterable[str] = (),
         line_stops: Iterable[str] = (),
+        control_stops: Iterable[str] = (),
         *,
         at_line_start: bool = True,
     ) -> None:
-        self._stops = tuple(dict.fromkeys(s for s in stops if s))
-        self._line_stops = tuple(dict.fromkeys(s for s in line_stops if s and s not in self._stops))
-        self._pattern = _pattern(self._stops, self._line_stops)
-        self._first = frozenset(s[0] for s in (*self._stops, *self._line_stops))
-        self._longest = max(map(len, (*self._stops, *self._line_stops)), default=0)
+        # a text of several kinds counts where the most liberal of them does
+        self._kinds: dict[str, _Kind] = {
+            **{s: "control" for s in control_stops if s},
+            **{s: "line" for s in line_stops if s},
+            **{s: "any" for s in stops if s},
+        }
+        # the longest first, because one may begin with another
+        self._texts = tuple(sorted(self._kinds, key=len, reverse=True))
+        self._pattern = re.compile("|".join(map(re.escape, self._texts))) if self._texts else None
+        self._bound = any(kind != "any" for kind in self._kinds.values())
+        self._first = frozenset(s[0] for s in self._texts)
+        self._longest = max(map(len, self._texts), default=0)
         self._held: Segments = []
         self._line_start = at_line_start  # whether the held text begins a line
         self.matched: str | None = None
@@ -61,12 +79,13 @@ class StopScanner:
         if self._pattern is None:
             return held
         text = "".join(s.text for s in held)
-        match = self._search(text)
-        if match is not None:
-            self.matched = match.group()
+        openings = self._openings(held, text)
+        found = self._search(text, openings)
+        if found is not None:
+            at, self.matched = found
             self._held = []
-            return _cut(held, match.start())[0]
-        keep = self._candidate(text)
+            return _cut(held, at)[0]
+        keep = self._candidate(text, openings)
         released, self._held = _cut(held, keep)
         if keep:
             self._line_start = text[keep - 1] == "\n"
@@ -77,42 +96,47 @@ class StopScanner:
         held, self._held = self._held, []
         return held
 
-    def _search(self, text: str) -> re.Match[str] | None:
-        """Return the leftmost stop string."""
+    def _openings(self, held: Segments, text: str) -> _Openings:
+        """Return the places where lines and control tokens begin."""
+        if not self._bound:
+            return frozenset(), frozenset()
+        lines = {at + 1 for at, character in enumerate(text) if character == "\n"}
+        if self._line_start:
+            lines.add(0)
+        controls: set[int] = set()
+        at = 0
+        for segment in held:
+            if segment.is_control:
+                controls.add(at)
+            at += len(segment.text)
+        return lines | controls, controls
+
+    def _counts(self, stop: str, at: int, openings: _Openings) -> bool:
+        """Tell whether a stop string would stop at a place."""
+        kind = self._kinds[stop]
+        return kind == "any" or at in openings[0 if kind == "line" else 1]
+
+    def _search(self, text: str, openings: _Openings) -> tuple[int, str] | None:
+        """Return the leftmost stop string and where it is."""
         assert self._pattern is not None
         match = self._pattern.search(text)
         while match is not None:
-            start = match.start()
-            if match.lastgroup == "any" or self._starts_line(text, start):
-                return match
-            match = self._pattern.search(text, start + 1)
+            at = match.start()
+            for stop in self._texts:
+                if text.startswith(stop, at) and self._counts(stop, at, openings):
+                    return at, stop
+            match = self._pattern.search(text, at + 1)
         return None
 
-    def _starts_line(self, text: str, at: int) -> bool:
-        return self._line_start if at == 0 else text[at - 1] == "\n"
-
-    def _candidate(self, text: str) -> int:
+    def _candidate(self, text: str, openings: _Openings) -> int:
         """Return where the longest end of a text that may begin a stop string starts."""
-        for start in range(max(0, len(text) - self._longest + 1), len(text)):
-            if text[start] not in self._first:
+        for at in range(max(0, len(text) - self._longest + 1), len(text)):
+            if text[at] not in self._first:
                 continue
-            tail = text[start:]
-            if any(stop.startswith(tail) for stop in self._stops):
-                return start
-            if any(stop.startswith(tail) for stop in self._line_stops) and self._starts_line(
-                text, start
-            ):
-                return start
+            tail = text[at:]
+            if any(s.startswith(tail) and self._counts(s, at, openings) for s in self._texts):
+                return at
         return len(text)
-
-
-def _pattern(stops: tuple[str, ...], line_stops: tuple[str, ...]) -> re.Pattern[str] | None:
-    groups = [
-        f"(?P<{name}>{'|'.join(re.escape(s) for s in sorted(texts, key=len, reverse=True))})"
-        for name, texts in (("any", stops), ("line", line_stops))
-        if texts
-    ]
-    return re.compile("|".join(groups)) if groups else None
 
 
 def _cut(segments: Segments, at: int) -> tuple[Segments, Segments]:
