@@ -73,7 +73,13 @@ QPushButton[kind="ink"]:disabled {
   background: ${pressed}; color: ${faint}; border-color: ${pressed};
 }
 QPushButton[kind="small"] { border-radius: @6px@; padding: @2px@ @9px@; font-size: @12pt@; }
-QPushButton[kind="danger"] { color: ${danger}; }
+QPushButton[look="primary"] {
+  background: ${accent_fill}; color: ${on_accent}; border-color: ${accent_fill};
+}
+QPushButton[look="primary"]:hover {
+  background: ${accent_fill_hover}; border-color: ${accent_fill_hover};
+}
+QPushButton[look="danger"], QPushButton[kind="danger"] { color: ${danger}; }
 QPushButton[kind="flat"], QToolButton[kind="flat"] {
   background: transparent; border: 1px solid transparent; color: ${dim};
   border-radius: @6px@; padding: @2px@ @6px@;
@@ -84,6 +90,13 @@ QPushButton[kind="flat"]:hover, QToolButton[kind="flat"]:hover {
 QPushButton[kind="flat"]:focus, QToolButton[kind="flat"]:focus { border-color: ${accent}; }
 QPushButton[kind="flat"]:disabled, QToolButton[kind="flat"]:disabled { color: ${faint}; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
+QPushButton[kind="nav"] {
+  background: transparent; border: 1px solid transparent; color: ${dim};
+  border-radius: @7px@; padding: @5px@ @7px@; text-align: left;
+}
+QPushButton[kind="nav"]:hover { background: ${hover}; }
+QPushButton[kind="nav"]:checked { background: ${raised}; color: ${ink}; }
+QPushButton[kind="nav"]:focus { border-color: ${accent}; }
 QPushButton[kind="link"] {
   background: transparent; border: 1px solid transparent; color: ${accent};
   padding: 0 @2px@; text-align: left; border-radius: @4px@;

@@ -1,0 +1,1 @@
+"""Dialogs: settings of the program, of a model and of a chat, keyboard map, about."""

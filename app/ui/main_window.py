@@ -1,0 +1,447 @@
+"""The main window: where the shell's parts are, and which of them are on screen.
+
+It knows neither the store nor the engine. Parts are reached as attributes (`header`, `sidebar`,
+`chat`, `status`), and what the user asks for leaves through their signals and the few below.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import sys
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QEvent, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.actions import ACTIONS, Actions, Where
+from app.ui.icons import app_icon
+from app.ui.shell.bars import UndoToast
+from app.ui.shell.chat_page import ChatPage
+from app.ui.shell.columns import Columns, fit_columns
+from app.ui.shell.drop_hint import DropHint
+from app.ui.shell.first_run import FirstRunPage
+from app.ui.shell.header import Header
+from app.ui.shell.model_picker import ModelPicker
+from app.ui.shell.sidebar import Sidebar
+from app.ui.shell.status_line import StatusLine
+from app.ui.theme import ThemeManager
+
+__all__ = ["MainWindow"]
+
+CHAT_PAGE = "chat"
+_PLACES: tuple[Where, ...] = ("file", "chat", "view", "help")
+
+
+class MainWindow(QMainWindow):
+    """Header, sidebar, pages, inspector's column and status line.
+
+    Signals:
+        action_triggered(str): a command (key of `ACTIONS`) that the window does not do itself.
+        model_opened(str): path of a model file chosen in the file dialog.
+        model_dropped(str): path of a model file dropped onto the window.
+        page_changed(str): key of the page that came on screen.
+        closing(): the window is about to close; save and end the engine.
+    """
+
+    action_triggered = Signal(str)
+    model_opened = Signal(str)
+    model_dropped = Signal(str)
+    page_changed = Signal(str)
+    closing = Signal()
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Plimsoll")
+        self.setWindowIcon(app_icon())
+        self.setAcceptDrops(True)
+        self._themes = themes
+        self._pages: dict[str, QWidget] = {}
+        self._page = CHAT_PAGE
+        self._is_first_run = False
+        self._sidebar_wanted = True
+        self._inspector_wanted = True
+        self._inspector_first = False
+        self._inspector: QWidget | None = None
+
+        self.header = Header(themes, self)
+        self.sidebar = Sidebar(themes, self)
+        self.chat = ChatPage(themes, self)
+        self.first_run = FirstRunPage(themes, self)
+        self.status = StatusLine(themes, self)
+        self.picker = ModelPicker(themes, self)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self.chat)
+        self._stack.addWidget(self.first_run)
+        self._slot = QFrame(self)
+        self._slot.setObjectName("inspectorSlot")
+        self._slot_column = QVBoxLayout(self._slot)
+        self._slot_column.setContentsMargins(0, 0, 0, 0)
+        self._slot.hide()
+        self.toast = UndoToast(themes, self._stack)
+        self._drop_hint = DropHint(themes, self)
+
+        self._lay_out()
+        self.actions_by_key = Actions(self, self._on_action)
+        self._make_menus()
+        self._connect()
+        self._name_shortcuts()
+        themes.changed.connect(self._on_theme_changed)
+        self._on_theme_changed()
+        self._arrange()
+
+    # --- pages ---
+
+    @property
+    def page(self) -> str:
+        """Key of the page on screen; ``chat`` also while the first-run page stands for it."""
+        return self._page
+
+    def add_page(self, key: str, title: str, icon: str, widget: QWidget) -> None:
+        """Add a page; the sidebar then offers it."""
+        if key in self._pages or key == CHAT_PAGE:
+            raise ValueError(f"there is a page {key!r} already")
+        self._pages[key] = widget
+        self._stack.addWidget(widget)
+        self.sidebar.add_page(key, title, icon)
+
+    def show_page(self, key: str) -> None:
+        """Bring a page on screen.
+
+        Raises:
+            KeyError: there is no such page.
+        """
+        if key == CHAT_PAGE:
+            widget: QWidget = self.first_run if self._is_first_run else self.chat
+        else:
+            widget = self._pages[key]
+        changed = key != self._page
+        self._page = key
+        self._stack.setCurrentWidget(widget)
+        self.sidebar.set_page(key)
+        self._place_toast()
+        if changed:
+            self.page_changed.emit(key)
+
+    def set_first_run(self, is_first_run: bool) -> None:
+        """Show the first-run page in place of the chat until there is a model."""
+        self._is_first_run = is_first_run
+        if self._page == CHAT_PAGE:
+            self.show_page(CHAT_PAGE)
+
+    # --- columns ---
+
+    def set_inspector(self, inspector: QWidget | None) -> None:
+        """Put the inspector into the right column; without one its button is hidden too."""
+        if self._inspector is not None:
+            self._slot_column.removeWidget(self._inspector)
+            self._inspector.setParent(None)
+        self._inspector = inspector
+        if inspector is not None:
+            self._slot_column.addWidget(inspector)
+        self.header.set_inspector_available(inspector is not None)
+        self.actions_by_key["inspector"].setVisible(inspector is not None)
+        self._arrange()
+
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        """Show or hide the sidebar."""
+        self._sidebar_wanted = self.sidebar.isHidden()
+        self._inspector_first = not self._sidebar_wanted
+        self._arrange()
+
+    @Slot()
+    def toggle_inspector(self) -> None:
+        """Show or hide the inspector."""
+        if self._inspector is None:
+            return
+        self._inspector_wanted = self._slot.isHidden()
+        self._inspector_first = self._inspector_wanted
+        self._arrange()
+
+    # --- state ---
+
+    def set_generating(self, generating: bool) -> None:
+        """Turn Send into Stop and let Esc stop the reply."""
+        self.chat.composer.set_generating(generating)
+        self.actions_by_key["stop"].setEnabled(generating)
+
+    def show_undo(self, text: str, token: str) -> None:
+        """Say what was done and offer to undo it; `toast` tells whether that is wanted."""
+        self.toast.offer(text, token)
+        self._place_toast()
+
+    def save_state(self) -> bytes:
+        """Return place, size and columns of the window."""
+        state = {
+            "geometry": base64.b64encode(self.saveGeometry().data()).decode("ascii"),
+            "sidebar": self._sidebar_wanted,
+            "inspector": self._inspector_wanted,
+        }
+        return json.dumps(state).encode("utf-8")
+
+    def restore_state(self, data: bytes) -> bool:
+        """Take what `save_state` gave; anything else is ignored. Tell whether it was taken."""
+        try:
+            state: Any = json.loads(data.decode("utf-8"))
+            geometry = base64.b64decode(state["geometry"], validate=True)
+            sidebar, inspector = state["sidebar"], state["inspector"]
+        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+            return False
+        self._sidebar_wanted = sidebar is not False
+        self._inspector_wanted = inspector is not False
+        restored = self.restoreGeometry(QByteArray(geometry))
+        self._arrange()
+        return bool(restored)
+
+    # --- commands ---
+
+    @Slot()
+    def open_picker(self) -> None:
+        """Show the model picker below the header's pill."""
+        self.picker.open_below(self.header.model.button)
+
+    @Slot()
+    def choose_model_file(self) -> None:
+        """Ask for a model file."""
+        dialog = QFileDialog(self, self.tr("Open a GGUF file"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("GGUF models (*.gguf *.GGUF)"), self.tr("All files (*)")])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.model_opened)
+        dialog.open()
+
+    @Slot()
+    def show_keyboard_map(self) -> None:
+        """Show all shortcuts."""
+        from app.ui.dialogs.keyboard_map import KeyboardMapDialog
+
+        dialog = KeyboardMapDialog(self._themes, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    # --- Qt ---
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show the columns that have room."""
+        super().resizeEvent(event)
+        self._arrange()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Say that the window is about to close."""
+        self.closing.emit()
+        super().closeEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Keep the full-screen command's mark true."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.WindowStateChange:
+            self.actions_by_key["full_screen"].setChecked(self.isFullScreen())
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take models and files."""
+        models, files = _dropped(event)
+        if not models and not files:
+            event.ignore()
+            return
+        event.acceptProposedAction()
+        self._drop_hint.show_over(
+            self._stack,
+            self.tr("Drop to open this model") if models else self.tr("Drop to attach"),
+        )
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """Take the hint away."""
+        super().dragLeaveEvent(event)
+        self._drop_hint.hide()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Open a model, or attach files."""
+        self._drop_hint.hide()
+        models, files = _dropped(event)
+        event.acceptProposedAction()
+        if models:
+            self.model_dropped.emit(models[0])
+        elif files:
+            self.show_page(CHAT_PAGE)
+            self.chat.composer.files_added.emit(files)
+
+    # --- inner ---
+
+    def _lay_out(self) -> None:
+        middle = QHBoxLayout()
+        middle.setSpacing(0)
+        middle.addWidget(self.sidebar)
+        middle.addWidget(self._stack, 1)
+        middle.addWidget(self._slot)
+        whole = QWidget(self)
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addLayout(middle, 1)
+        column.addWidget(self.status)
+        self.setCentralWidget(whole)
+
+    def _make_menus(self) -> None:
+        if sys.platform == "darwin":
+            for where in _PLACES:
+                self.menuBar().addMenu(self.actions_by_key.menu(where, self))
+            return
+        menu = QMenu(self)
+        self.actions_by_key.fill(menu, (spec for spec in ACTIONS if spec.where == "file"))
+        before = self.actions_by_key["quit"]
+        for where in ("chat", "view", "help"):
+            menu.insertMenu(before, self.actions_by_key.menu(where, menu))
+        menu.insertSeparator(before)
+        self.header.set_menu(menu)
+
+    def _connect(self) -> None:
+        self.header.model.pressed.connect(self.open_picker)
+        self.header.inspector_toggled.connect(self.toggle_inspector)
+        self.header.sidebar_toggled.connect(self.toggle_sidebar)
+        self.picker.open_file_requested.connect(self.choose_model_file)
+        self.first_run.open_file_requested.connect(self.choose_model_file)
+        self.sidebar.page_requested.connect(self.show_page)
+        for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
+            signal.connect(self._on_chat_wanted)
+        self.sidebar.hit_selected.connect(self._on_chat_wanted)
+
+    def _name_shortcuts(self) -> None:
+        hint = self.actions_by_key.hint
+        self.sidebar.set_hints(hint("new_chat"), hint("search"))
+        self.header.set_hints(hint("inspector"), hint("sidebar"))
+        self.actions_by_key["inspector"].setVisible(False)
+
+    @Slot()
+    def _on_chat_wanted(self) -> None:
+        self.show_page(CHAT_PAGE)
+
+    def _on_action(self, key: str) -> None:
+        chats = self.sidebar.chats
+        of_chat = {
+            "delete_chat": chats.delete_requested,
+            "duplicate_chat": chats.duplicate_requested,
+            "export_chat": chats.export_requested,
+            "chat_settings": chats.chat_settings_requested,
+        }
+        own = {
+            "new_chat": self.sidebar.new_chat_requested.emit,
+            "open_model": self.choose_model_file,
+            "choose_model": self.open_picker,
+            "settings": self.sidebar.settings_requested.emit,
+            "quit": self.close,
+            "search": self._search,
+            "next_chat": lambda: self._go(1),
+            "previous_chat": lambda: self._go(-1),
+            "focus_composer": self._focus_composer,
+            "attach": self.chat.composer.choose_files,
+            "stop": self.chat.composer.stop_requested.emit,
+            "rename_chat": self._rename,
+            "pin_chat": self._pin,
+            "sidebar": self.toggle_sidebar,
+            "inspector": self.toggle_inspector,
+            "full_screen": self._toggle_full_screen,
+            "keyboard_map": self.show_keyboard_map,
+        }
+        if key in of_chat:
+            if chats.open_key:
+                of_chat[key].emit(chats.open_key)
+        elif key in own:
+            own[key]()
+        else:
+            self.action_triggered.emit(key)
+
+    def _search(self) -> None:
+        self._show_sidebar()
+        self.sidebar.focus_search()
+
+    def _go(self, step: int) -> None:
+        key = self.sidebar.chats.neighbour(step)
+        if key is not None:
+            self.sidebar.chats.chat_selected.emit(key)
+
+    def _focus_composer(self) -> None:
+        self.show_page(CHAT_PAGE)
+        self.chat.composer.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _rename(self) -> None:
+        if self.sidebar.chats.open_key:
+            self._show_sidebar()
+            self.sidebar.rename(self.sidebar.chats.open_key)
+
+    def _pin(self) -> None:
+        chats = self.sidebar.chats
+        entry = chats.chats.entry(chats.open_key)
+        if entry is not None:
+            chats.pin_requested.emit(entry.key, not entry.pinned)
+
+    def _show_sidebar(self) -> None:
+        if self.sidebar.isHidden():
+            self.toggle_sidebar()
+
+    def _toggle_full_screen(self) -> None:
+        if self.isFullScreen():
+            self.showNormal()
+        else:
+            self.showFullScreen()
+
+    def _arrange(self) -> None:
+        theme = self._themes.theme
+        shown = fit_columns(
+            self.width(),
+            Columns(self.sidebar.width(), theme.px(392), theme.px(380)),
+            sidebar=self._sidebar_wanted,
+            inspector=self._inspector_wanted and self._inspector is not None,
+            inspector_first=self._inspector_first,
+        )
+        self.sidebar.setVisible(shown[0])
+        self._slot.setVisible(shown[1])
+        self.header.set_sidebar_shown(shown[0])
+        self.actions_by_key["sidebar"].setChecked(shown[0])
+        self.actions_by_key["inspector"].setChecked(shown[1])
+        self._place_toast()
+
+    def _place_toast(self) -> None:
+        if self.toast.isHidden():
+            return
+        gap = self._themes.theme.px(12)
+        bottom = self._stack.height() - gap
+        if self._stack.currentWidget() is self.chat:
+            bottom = self.chat.composer.geometry().top() - gap
+        self.toast.adjustSize()
+        self.toast.move(
+            (self._stack.width() - self.toast.width()) // 2, bottom - self.toast.height()
+        )
+        self.toast.raise_()
+
+    @Slot()
+    def _on_theme_changed(self) -> None:
+        theme = self._themes.theme
+        self._slot.setFixedWidth(theme.px(392))
+        self.setMinimumSize(560, 420)
+        self._arrange()
+
+
+def _dropped(event: QDropEvent) -> tuple[list[str], list[str]]:
+    """Return the local model files and the other local files of a drag."""
+    paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+    models = [path for path in paths if path.lower().endswith(".gguf")]
+    return models, [path for path in paths if path not in models]

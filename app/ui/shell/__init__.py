@@ -1,0 +1,1 @@
+"""The window around the conversation: header, sidebar, composer, bars, status line."""

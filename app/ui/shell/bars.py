@@ -1,0 +1,326 @@
+"""Bars that say what happened or ask what to do: notices, overflow, offers, undo."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.elide import ElidedLabel
+from app.ui.flow import FlowLayout
+from app.ui.icons import IconKeeper, pixmap
+from app.ui.shell.views import Choice, Notice, Overflow, Severity
+from app.ui.theme import ThemeManager
+
+__all__ = ["Bar", "NoticeArea", "OverflowBar", "UndoToast"]
+
+_LOOK: dict[Severity, tuple[str, str]] = {
+    "info": ("info", "accent"),
+    "warning": ("warning", "warning"),
+    "error": ("error", "danger"),
+}
+
+
+class Bar(QFrame):
+    """A sentence with a sign, buttons, and details that unfold.
+
+    Signals:
+        chosen(str): key of the pressed choice.
+        closed(): the cross was pressed.
+    """
+
+    chosen = Signal(str)
+    closed = Signal()
+
+    def __init__(
+        self,
+        themes: ThemeManager,
+        severity: Severity,
+        text: str,
+        choices: tuple[Choice, ...] = (),
+        *,
+        details: str = "",
+        closable: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("bar")
+        self.setProperty("severity", severity)
+        self._themes = themes
+        self._severity = severity
+        self._sign = QLabel(self)
+        self._text = QLabel(text, self)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setWordWrap(True)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.setAccessibleName(text)
+
+        self._top = QHBoxLayout()
+        self._top.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
+        self._top.addWidget(self._text, 1)
+        self._buttons = QWidget(self)
+        flow = FlowLayout(self._buttons)
+        for choice in choices:
+            flow.addWidget(self._button(choice))
+        self._details = QPlainTextEdit(details, self)
+        self._details.setReadOnly(True)
+        self._details.setAccessibleName(self.tr("Details"))
+        self._details.hide()
+        self._unfold = QPushButton(self.tr("Details"), self._buttons)
+        self._unfold.setProperty("kind", "flat")
+        self._unfold.setCheckable(True)
+        self._unfold.toggled.connect(self._details.setVisible)
+        flow.addWidget(self._unfold)
+        self._unfold.setVisible(bool(details))
+        self._buttons.setVisible(bool(choices) or bool(details))
+        if closable:
+            cross = QToolButton(self)
+            cross.setProperty("kind", "flat")
+            cross.setAccessibleName(self.tr("Close this notice"))
+            cross.setToolTip(self.tr("Close"))
+            IconKeeper(cross, themes, "close", "dim", 13)
+            cross.clicked.connect(self.closed)
+            self._top.addWidget(cross, 0, Qt.AlignmentFlag.AlignTop)
+        self._column = QVBoxLayout(self)
+        self._column.addLayout(self._top)
+        self._column.addWidget(self._buttons)
+        self._column.addWidget(self._details)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return self._text.text()
+
+    def buttons(self) -> list[QPushButton]:
+        """Return the buttons of the choices, in order."""
+        return [
+            button
+            for button in self._buttons.findChildren(QPushButton)
+            if button is not self._unfold
+        ]
+
+    def _button(self, choice: Choice) -> QPushButton:
+        button = QPushButton(choice.text, self._buttons)
+        button.setProperty("kind", "small")
+        if choice.kind != "normal":
+            button.setProperty("look", choice.kind)
+        button.setToolTip(choice.tooltip)
+        button.clicked.connect(lambda _checked=False, key=choice.key: self.chosen.emit(key))
+        return button
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        name, token = _LOOK[self._severity]
+        ratio = self.devicePixelRatioF()
+        self._sign.setPixmap(pixmap(name, theme.css(token), theme.px(16), ratio=ratio))
+        self._sign.setContentsMargins(0, theme.px(2), 0, 0)
+        self._top.setSpacing(theme.px(9))
+        self._column.setSpacing(theme.px(7))
+        self._column.setContentsMargins(theme.px(11), theme.px(8), theme.px(9), theme.px(8))
+        self._buttons.setContentsMargins(theme.px(25), 0, 0, 0)
+        self._details.setFont(theme.font(11.5, code=True))
+        self._details.setFixedHeight(theme.px(130))
+
+
+class NoticeArea(QWidget):
+    """Notices above the transcript, the newest first; the oldest give way.
+
+    Signals:
+        chosen(str, str): key of the notice and of the pressed choice.
+        closed(str): key of a notice that was closed.
+    """
+
+    chosen = Signal(str, str)
+    closed = Signal(str)
+
+    MOST = 3
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._bars: dict[str, Bar] = {}
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.hide()
+
+    def show_notice(self, notice: Notice) -> None:
+        """Show a notice; one of the same key is replaced."""
+        self._remove(notice.key)
+        bar = Bar(
+            self._themes,
+            notice.severity,
+            notice.text,
+            notice.choices,
+            details=notice.details,
+            closable=notice.closable,
+            parent=self,
+        )
+        bar.chosen.connect(lambda choice, key=notice.key: self.chosen.emit(key, choice))
+        bar.closed.connect(lambda key=notice.key: self._close(key))
+        self._bars[notice.key] = bar
+        self._column.insertWidget(0, bar)
+        while len(self._bars) > self.MOST:
+            self._remove(next(iter(self._bars)))
+        self.show()
+
+    def remove_notice(self, key: str) -> None:
+        """Take a notice away, if it is there."""
+        self._remove(key)
+        self.setVisible(bool(self._bars))
+
+    def clear(self) -> None:
+        """Take all notices away."""
+        for key in list(self._bars):
+            self.remove_notice(key)
+
+    def notices(self) -> list[str]:
+        """Return the keys of the notices on screen, oldest first."""
+        return list(self._bars)
+
+    def bar(self, key: str) -> Bar:
+        """Return the bar of a notice.
+
+        Raises:
+            KeyError: it isn't on screen.
+        """
+        return self._bars[key]
+
+    def _close(self, key: str) -> None:
+        self.remove_notice(key)
+        self.closed.emit(key)
+
+    def _remove(self, key: str) -> None:
+        bar = self._bars.pop(key, None)
+        if bar is not None:
+            self._column.removeWidget(bar)
+            bar.hide()
+            bar.deleteLater()
+
+
+class OverflowBar(QWidget):
+    """Above the composer: what would not fit, and the choices.
+
+    Signals:
+        chosen(str): key of the pressed choice.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._overflow: Overflow | None = None
+        self._bar: Bar | None = None
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.hide()
+
+    @property
+    def bar(self) -> Bar | None:
+        """The bar on screen."""
+        return self._bar
+
+    def set_overflow(self, overflow: Overflow | None) -> None:
+        """Show what would not fit, or with None nothing."""
+        if overflow == self._overflow:
+            return
+        self._overflow = overflow
+        if self._bar is not None:
+            self._column.removeWidget(self._bar)
+            self._bar.hide()
+            self._bar.deleteLater()
+            self._bar = None
+        if overflow is not None:
+            self._bar = Bar(
+                self._themes, overflow.severity, overflow.text, overflow.choices, parent=self
+            )
+            self._bar.chosen.connect(self.chosen)
+            self._column.addWidget(self._bar)
+        self.setVisible(overflow is not None)
+
+
+class UndoToast(QFrame):
+    """Says for some seconds what was done, and offers to undo it.
+
+    Signals:
+        undone(str): the token given to `offer`.
+        expired(str): the offer is over, by time or by the next one.
+    """
+
+    undone = Signal(str)
+    expired = Signal(str)
+
+    SHOWN_MS = 8000
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("toast")
+        self._themes = themes
+        self._token: str | None = None
+        self._text = ElidedLabel("", self)
+        self._undo = QPushButton(self.tr("Undo"), self)
+        self._undo.setProperty("kind", "link")
+        self._undo.clicked.connect(self._on_undo)
+        self._row = QHBoxLayout(self)
+        self._row.addWidget(self._text, 1)
+        self._row.addWidget(self._undo)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(self.SHOWN_MS)
+        self._timer.timeout.connect(self.dismiss)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.hide()
+
+    @property
+    def undo_button(self) -> QPushButton:
+        """The button."""
+        return self._undo
+
+    def offer(self, text: str, token: str) -> None:
+        """Say what was done and offer to undo it for `SHOWN_MS`."""
+        self.dismiss()
+        self._token = token
+        self._text.setText(text)
+        self._undo.setAccessibleName(self.tr("Undo: %1").replace("%1", text))
+        self.adjustSize()
+        self.show()
+        self.raise_()
+        self._timer.start()
+
+    @Slot()
+    def dismiss(self) -> None:
+        """End the offer."""
+        self._timer.stop()
+        self.hide()
+        token, self._token = self._token, None
+        if token is not None:
+            self.expired.emit(token)
+
+    @Slot()
+    def _on_undo(self) -> None:
+        self._timer.stop()
+        self.hide()
+        token, self._token = self._token, None
+        if token is not None:
+            self.undone.emit(token)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self._row.setContentsMargins(theme.px(14), theme.px(8), theme.px(10), theme.px(8))
+        self._row.setSpacing(theme.px(14))
+        self.setMaximumWidth(theme.px(460))

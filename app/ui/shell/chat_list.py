@@ -1,0 +1,278 @@
+"""The sidebar's list of conversations: drawing, keys, inline renaming and the context menu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.ui.icons import draw_icon
+from app.ui.shell.chat_list_model import ENTRY_ROLE, ChatListModel
+from app.ui.shell.views import ChatEntry
+from app.ui.theme import ThemeManager
+
+__all__ = ["ChatList"]
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class _ChatDelegate(QStyledItemDelegate):
+    """Draws titles of groups and conversations as in the picture."""
+
+    def __init__(self, themes: ThemeManager, view: ChatList) -> None:
+        super().__init__(view)
+        self._themes = themes
+        self._view = view
+
+    def sizeHint(self, _option: QStyleOptionViewItem, index: _Index) -> QSize:
+        theme = self._themes.theme
+        if index.data(ENTRY_ROLE) is None:
+            return QSize(0, theme.px(24) if index.row() == 0 else theme.px(33))
+        return QSize(0, theme.px(34))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        entry: ChatEntry | None = index.data(ENTRY_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if entry is None:
+            self._paint_group(painter, option, str(index.data()))
+        else:
+            self._paint_chat(painter, option, entry)
+        painter.restore()
+
+    def _paint_group(self, painter: QPainter, option: QStyleOptionViewItem, title: str) -> None:
+        theme = self._themes.theme
+        font = theme.font(11)
+        font.setLetterSpacing(QFont.SpacingType.PercentageSpacing, 106)
+        painter.setFont(font)
+        painter.setPen(theme.colour("faint"))
+        rect: QRect = option.rect.adjusted(theme.px(6), 0, -theme.px(6), -theme.px(5))
+        painter.drawText(rect, int(Qt.AlignmentFlag.AlignBottom | _leading(option)), title.upper())
+
+    def _paint_chat(
+        self, painter: QPainter, option: QStyleOptionViewItem, entry: ChatEntry
+    ) -> None:
+        theme = self._themes.theme
+        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        radius = theme.px(7)
+        is_open = entry.key == self._view.open_key
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        focused = bool(option.state & QStyle.StateFlag.State_Selected and self._view.hasFocus())
+        painter.setPen(Qt.PenStyle.NoPen)
+        if is_open or hovered:
+            painter.setBrush(theme.colour("raised" if is_open else "hover"))
+            painter.drawRoundedRect(box, radius, radius)
+        if focused:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(theme.colour("accent"))
+            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+
+        text = option.rect.adjusted(theme.px(8), 0, -theme.px(8), 0)
+        mirrored = option.direction == Qt.LayoutDirection.RightToLeft
+        if entry.answering or entry.pinned:
+            side = theme.px(12)
+            mark = QRect(0, 0, side, side)
+            mark.moveCenter(text.center())
+            if mirrored:
+                mark.moveLeft(text.left())
+                text.setLeft(mark.right() + theme.px(6))
+            else:
+                mark.moveRight(text.right())
+                text.setRight(mark.left() - theme.px(6))
+            if entry.answering:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(theme.colour("accent"))
+                dot = theme.px(7) / 2
+                painter.drawEllipse(QRectF(mark).center(), dot, dot)
+            else:
+                draw_icon(painter, "pin", theme.css("faint"), QRectF(mark))
+        painter.setFont(theme.text_font)
+        painter.setPen(theme.colour("ink" if is_open else "dim"))
+        shown = painter.fontMetrics().elidedText(
+            entry.title, Qt.TextElideMode.ElideRight, text.width()
+        )
+        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter | _leading(option)), shown)
+
+    def createEditor(
+        self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index
+    ) -> QWidget:
+        editor = QLineEdit(parent)
+        editor.setObjectName("renameEdit")
+        editor.setAccessibleName(self.tr("Title of the chat"))
+        editor.setMaxLength(200)
+        return editor
+
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: _Index) -> None:
+        assert isinstance(editor, QLineEdit)
+        model.setData(index, editor.text(), int(Qt.ItemDataRole.EditRole))
+
+
+def _leading(option: QStyleOptionViewItem) -> Qt.AlignmentFlag:
+    if option.direction == Qt.LayoutDirection.RightToLeft:
+        return Qt.AlignmentFlag.AlignRight
+    return Qt.AlignmentFlag.AlignLeft
+
+
+class ChatList(QListView):
+    """Conversations by day. Arrow keys move, Enter or a click opens.
+
+    Signals:
+        chat_selected(str)
+        rename_requested(str, str): key and new title.
+        pin_requested(str, bool)
+        duplicate_requested(str)
+        export_requested(str)
+        chat_settings_requested(str)
+        delete_requested(str)
+    """
+
+    chat_selected = Signal(str)
+    rename_requested = Signal(str, str)
+    pin_requested = Signal(str, bool)
+    duplicate_requested = Signal(str)
+    export_requested = Signal(str)
+    chat_settings_requested = Signal(str)
+    delete_requested = Signal(str)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "plain")
+        self.setAccessibleName(self.tr("Chats"))
+        self._themes = themes
+        self._open_key = ""
+        self._model = ChatListModel(self)
+        self._model.renamed.connect(self.rename_requested)
+        self.setModel(self._model)
+        self.setItemDelegate(_ChatDelegate(themes, self))
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setMouseTracking(True)
+        self.clicked.connect(self._on_clicked)
+        themes.changed.connect(self.doItemsLayout)
+
+    @property
+    def open_key(self) -> str:
+        """Key of the conversation on screen, or nothing."""
+        return self._open_key
+
+    @property
+    def chats(self) -> ChatListModel:
+        """The model."""
+        return self._model
+
+    def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> None:
+        """Show conversations, staying at the place that is on screen."""
+        place = self.verticalScrollBar().value()
+        self._model.set_entries(entries, today)
+        if not self.currentIndex().isValid():
+            self._mark(self._open_key)
+        self.verticalScrollBar().setValue(place)
+
+    def set_open(self, key: str) -> None:
+        """Mark the conversation on screen; nothing is emitted."""
+        self._open_key = key
+        self._mark(key)
+        self.viewport().update()
+
+    def neighbour(self, step: int) -> str | None:
+        """Return the conversation ``step`` rows below the open one, or None at the end."""
+        keys = self._model.keys()
+        if not keys:
+            return None
+        if self._open_key not in keys:
+            return keys[0]
+        place = keys.index(self._open_key) + step
+        return keys[place] if 0 <= place < len(keys) else None
+
+    def rename(self, key: str) -> None:
+        """Edit a title in place."""
+        index = self._model.index_of(key)
+        if index.isValid():
+            self.scrollTo(index)
+            self.setCurrentIndex(index)
+            self.edit(index)
+
+    def menu_for(self, key: str) -> QMenu | None:
+        """Return the context menu of a conversation; the caller shows it."""
+        entry = self._model.entry(key)
+        if entry is None:
+            return None
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Rename")).triggered.connect(lambda: self.rename(key))
+        pin = menu.addAction(self.tr("Unpin") if entry.pinned else self.tr("Pin"))
+        pin.triggered.connect(lambda: self.pin_requested.emit(key, not entry.pinned))
+        for text, signal in (
+            (self.tr("Duplicate"), self.duplicate_requested),
+            (self.tr("Export…"), self.export_requested),
+            (self.tr("Chat settings…"), self.chat_settings_requested),
+        ):
+            menu.addAction(text).triggered.connect(
+                lambda _checked=False, signal=signal: signal.emit(key)
+            )
+        menu.addSeparator()
+        menu.addAction(self.tr("Delete")).triggered.connect(lambda: self.delete_requested.emit(key))
+        return menu
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Open with Enter, delete with Delete."""
+        key = self._key_at(self.currentIndex())
+        if key and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self.chat_selected.emit(key)
+        elif key and event.key() == Qt.Key.Key_Delete:
+            self.delete_requested.emit(key)
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Show a conversation's menu, at the pointer or below the current row."""
+        place: QPoint = event.globalPos()
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            index = self.currentIndex()
+            place = self.viewport().mapToGlobal(self.visualRect(index).center())
+        else:
+            index = self.indexAt(event.pos())
+        menu = self.menu_for(self._key_at(index))
+        if menu is not None:
+            menu.popup(place)
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        key = self._key_at(index)
+        if key:
+            self.chat_selected.emit(key)
+
+    def _mark(self, key: str) -> None:
+        index = self._model.index_of(key)
+        if index.isValid():
+            self.setCurrentIndex(index)
+        else:
+            self.clearSelection()
+
+    def _key_at(self, index: QModelIndex) -> str:
+        entry: ChatEntry | None = index.data(ENTRY_ROLE) if index.isValid() else None
+        return entry.key if entry is not None else ""

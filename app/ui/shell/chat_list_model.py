@@ -1,0 +1,164 @@
+"""The sidebar's conversations, grouped by day, as a model for a list of thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+
+from app.ui.shell.views import ChatEntry
+
+__all__ = ["ENTRY_ROLE", "ChatListModel", "Row", "group_chats"]
+
+ENTRY_ROLE = int(Qt.ItemDataRole.UserRole)
+_Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the list: a group's title (``entry`` None) or a conversation."""
+
+    title: str
+    entry: ChatEntry | None = None
+
+    @property
+    def key(self) -> str:
+        """What stays the same while a row's content changes."""
+        return f"chat:{self.entry.key}" if self.entry else f"group:{self.title}"
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ChatList", text)
+
+
+def _group(updated: datetime, today: date) -> str:
+    day = updated.astimezone().date()
+    if day >= today:
+        return _tr("Today")
+    if day == today - timedelta(days=1):
+        return _tr("Yesterday")
+    if day >= today - timedelta(days=7):
+        return _tr("Previous 7 days")
+    return _tr("Earlier")
+
+
+def group_chats(entries: Iterable[ChatEntry], today: date) -> list[Row]:
+    """Return the rows: pinned first, then by day, newest first; empty groups are left out."""
+    newest_first = sorted(entries, key=lambda entry: entry.updated, reverse=True)
+    rows: list[Row] = []
+    title = ""
+    pinned = [entry for entry in newest_first if entry.pinned]
+    for entry in (*pinned, *(entry for entry in newest_first if not entry.pinned)):
+        group = _tr("Pinned") if entry.pinned else _group(entry.updated, today)
+        if group != title:
+            rows.append(Row(group))
+            title = group
+        rows.append(Row(entry.title, entry))
+    return rows
+
+
+class ChatListModel(QAbstractListModel):
+    """Rows of `group_chats`.
+
+    Signals:
+        renamed(str, str): a key and the new title typed into the list; the entry stays as it is
+            until the controller sets it.
+    """
+
+    renamed = Signal(str, str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: list[Row] = []
+        self._entries: tuple[ChatEntry, ...] = ()
+
+    def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> None:
+        """Show conversations. Rows that keep their places are only repainted."""
+        self._entries = tuple(entries)
+        rows = group_chats(self._entries, today or datetime.now().astimezone().date())
+        if [row.key for row in rows] != [row.key for row in self._rows]:
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
+            return
+        for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
+            if old != new:
+                self._rows[number] = new
+                self.dataChanged.emit(self.index(number), self.index(number))
+
+    def entries(self) -> tuple[ChatEntry, ...]:
+        """Return the conversations, as given."""
+        return self._entries
+
+    def keys(self) -> list[str]:
+        """Return the conversations' keys in the order of the list."""
+        return [row.entry.key for row in self._rows if row.entry is not None]
+
+    def entry(self, key: str) -> ChatEntry | None:
+        """Return a conversation."""
+        return next((entry for entry in self._entries if entry.key == key), None)
+
+    def index_of(self, key: str) -> QModelIndex:
+        """Return a conversation's index, or an invalid one."""
+        for number, row in enumerate(self._rows):
+            if row.entry is not None and row.entry.key == key:
+                return self.index(number)
+        return QModelIndex()
+
+    # --- Qt ---
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        """Return how many rows there are."""
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        """Return a title, or the entry for `ENTRY_ROLE`."""
+        if not index.isValid():
+            return None
+        row = self._rows[index.row()]
+        if role == ENTRY_ROLE:
+            return row.entry
+        if role in {int(Qt.ItemDataRole.DisplayRole), int(Qt.ItemDataRole.EditRole)}:
+            return row.title
+        if role == int(Qt.ItemDataRole.ToolTipRole) and row.entry is not None:
+            return row.title
+        if role == int(Qt.ItemDataRole.AccessibleTextRole):
+            return self._spoken(row)
+        return None
+
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        """Return that titles of groups can't be chosen."""
+        if not index.isValid() or self._rows[index.row()].entry is None:
+            return Qt.ItemFlag.NoItemFlags
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
+
+    def setData(self, index: _Index, value: Any, role: int = int(Qt.ItemDataRole.EditRole)) -> bool:
+        """Ask for a new title."""
+        entry = self._rows[index.row()].entry if index.isValid() else None
+        title = " ".join(str(value).split())
+        if entry is None or role != int(Qt.ItemDataRole.EditRole) or not title:
+            return False
+        if title != entry.title:
+            self.renamed.emit(entry.key, title)
+        return True
+
+    def _spoken(self, row: Row) -> str:
+        if row.entry is None:
+            return row.title
+        parts = [row.title]
+        if row.entry.pinned:
+            parts.append(_tr("pinned"))
+        if row.entry.answering:
+            parts.append(_tr("being answered"))
+        return ", ".join(parts)

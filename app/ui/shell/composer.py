@@ -1,0 +1,374 @@
+"""The composer: draft, attachments, live figures, Send that turns into Stop."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QTextCursor
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.elide import ElidedLabel
+from app.ui.flow import FlowLayout
+from app.ui.icons import IconKeeper
+from app.ui.shell.bars import Bar
+from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
+from app.ui.shell.gauge import AMBER_FROM, RED_FROM
+from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
+from app.ui.theme import ThemeManager
+
+__all__ = ["Composer"]
+
+
+class Composer(QFrame):
+    """Where a message is written and sent.
+
+    Signals:
+        send_requested(str): the draft's text; the draft stays until `clear`, which the controller
+            calls once the message is stored.
+        stop_requested()
+        draft_changed(): the text is another one; read `text` (throttled by the reader).
+        files_added(list): local paths, from the dialog, the clipboard or a drop.
+        text_attached(str): a large text that was pasted, to be attached as a file.
+        attachment_removed(str): key of a chip.
+        edit_last_requested(): Up in an empty draft.
+    """
+
+    send_requested = Signal(str)
+    stop_requested = Signal()
+    draft_changed = Signal()
+    files_added = Signal(list)
+    text_attached = Signal(str)
+    attachment_removed = Signal(str)
+    edit_last_requested = Signal()
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer")
+        self.setAcceptDrops(True)
+        self._themes = themes
+        self._generating = False
+        self._unavailable: str | None = None
+        self._attachments: tuple[AttachmentChip, ...] = ()
+        self._offer: Bar | None = None
+        self._facts_text = ""
+        self._facts_token = "faint"
+
+        self._edit = DraftEdit(themes, self)
+        self._edit.setAccessibleName(self.tr("Message"))
+        self._chips = QWidget(self)
+        self._flow = FlowLayout(self._chips)
+        self._chips.hide()
+        self._attach = QPushButton(self.tr("Attach"), self)
+        self._attach.setProperty("kind", "flat")
+        self._attach.setToolTip(self.tr("Attach text, Markdown, code, CSV or PDF files"))
+        IconKeeper(self._attach, themes, "plus", "dim", 14)
+        self._attach.clicked.connect(self.choose_files)
+        self._figures = ElidedLabel("", self)
+        self._figures.setProperty("kind", "faint")
+        self._figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._send = QPushButton(self)
+        self._send.setProperty("kind", "ink")
+        self._send.clicked.connect(self._on_send_clicked)
+        self._send_icon = IconKeeper(self._send, themes, "send", "on_ink", 13)
+
+        self._row = QHBoxLayout()
+        self._row.addWidget(self._attach)
+        self._row.addWidget(self._figures, 1)
+        self._row.addWidget(self._send)
+        self._column = QVBoxLayout(self)
+        self._column.addWidget(self._chips)
+        self._column.addWidget(self._edit)
+        self._column.addLayout(self._row)
+        self.setFocusProxy(self._edit)
+        self.setTabOrder(self._edit, self._attach)
+        self.setTabOrder(self._attach, self._send)
+
+        self._edit.textChanged.connect(self._on_text_changed)
+        self._edit.send_pressed.connect(self._on_send_pressed)
+        self._edit.edit_last_pressed.connect(self.edit_last_requested)
+        self._edit.files_pasted.connect(self.files_added)
+        self._edit.large_text_pasted.connect(self._offer_large_text)
+        self._edit.focus_changed.connect(self._on_focus_changed)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self._refresh()
+
+    # --- draft ---
+
+    @property
+    def edit(self) -> DraftEdit:
+        """The text field."""
+        return self._edit
+
+    def text(self) -> str:
+        """Return the draft."""
+        return self._edit.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Put a draft in place of the one there (another chat's), with the cursor at its end."""
+        self._end_offer()
+        self._edit.setPlainText(text)
+        self._edit.moveCursor(QTextCursor.MoveOperation.End)
+
+    def insert_text(self, text: str) -> None:
+        """Put a text in at the cursor (a quotation, for example)."""
+        self._edit.insertPlainText(text)
+        self._edit.setFocus()
+
+    def clear(self) -> None:
+        """Empty the draft, after its message was stored."""
+        self._end_offer()
+        self._edit.clear()
+
+    def set_send_key(self, key: SendKey) -> None:
+        """Choose the key that sends."""
+        self._edit.set_send_key(key)
+        self._refresh()
+
+    # --- state ---
+
+    def set_generating(self, generating: bool) -> None:
+        """Turn Send into Stop while a reply is written."""
+        self._generating = generating
+        self._refresh()
+
+    def set_unavailable(self, reason: str | None) -> None:
+        """Keep drafts from being sent, and say why in place of the figures; None allows it."""
+        self._unavailable = reason
+        self._refresh()
+
+    def set_draft_facts(self, facts: DraftFacts) -> None:
+        """Show the draft's tokens and how full the window is after sending."""
+        locale = self.locale()
+        parts: list[str] = []
+        if facts.draft_tokens is not None:
+            parts.append(
+                self.tr("Draft 1 token")
+                if facts.draft_tokens == 1
+                else self.tr("Draft %1 tokens").replace("%1", locale.toString(facts.draft_tokens))
+            )
+        share = facts.share_after_sending
+        if share is not None:
+            parts.append(
+                self.tr("context after sending %1 %").replace(
+                    "%1", locale.toString(round(share * 100))
+                )
+            )
+        self._facts_text = " · ".join(parts)
+        self._facts_token = "faint"
+        if share is not None and share >= RED_FROM:
+            self._facts_token = "danger"
+        elif share is not None and share >= AMBER_FROM:
+            self._facts_token = "warning"
+        self._show_figures()
+
+    def figures_text(self) -> str:
+        """Return the line below the draft."""
+        return self._figures.text()
+
+    # --- attachments ---
+
+    def set_attachments(self, chips: tuple[AttachmentChip, ...]) -> None:
+        """Show the files that go with the message."""
+        if chips == self._attachments:
+            return
+        self._attachments = chips
+        while (item := self._flow.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        for chip in chips:
+            self._flow.addWidget(self._chip(chip))
+        self._chips.setVisible(bool(chips))
+        self._refresh()
+
+    @Slot()
+    def choose_files(self) -> None:
+        """Ask for files to attach."""
+        dialog = QFileDialog(self, self.tr("Attach files"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self.files_added)
+        dialog.open()
+
+    def _chip(self, chip: AttachmentChip) -> QWidget:
+        theme = self._themes.theme
+        frame = QFrame(self._chips)
+        frame.setObjectName("chip")
+        name = ElidedLabel(chip.name, frame, Qt.TextElideMode.ElideMiddle)
+        name.setMaximumWidth(theme.px(220))
+        note = QLabel(frame)
+        note.setProperty("kind", "error" if chip.problem else "faint")
+        if chip.problem:
+            note.setText(self.tr("can't be sent"))
+        elif chip.tokens is not None:
+            note.setText(self.tr("%1 tokens").replace("%1", self.locale().toString(chip.tokens)))
+        else:
+            note.setText(self.tr("counting…"))
+        frame.setToolTip(chip.problem or chip.name)
+        frame.setAccessibleName(f"{chip.name}, {chip.problem or note.text()}")
+        cross = QToolButton(frame)
+        cross.setProperty("kind", "flat")
+        cross.setToolTip(self.tr("Remove"))
+        cross.setAccessibleName(self.tr("Remove %1").replace("%1", chip.name))
+        IconKeeper(cross, self._themes, "close", "dim", 11)
+        cross.clicked.connect(
+            lambda _checked=False, key=chip.key: self.attachment_removed.emit(key)
+        )
+        row = QHBoxLayout(frame)
+        row.setContentsMargins(theme.px(9), theme.px(2), theme.px(2), theme.px(2))
+        row.setSpacing(theme.px(7))
+        row.addWidget(name)
+        row.addWidget(note)
+        row.addWidget(cross)
+        return frame
+
+    # --- drops ---
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take files; models are the window's."""
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths and not any(path.lower().endswith(".gguf") for path in paths):
+            event.acceptProposedAction()
+            self._set_flag("dropping", True)
+        else:
+            event.ignore()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """Take the mark away."""
+        super().dragLeaveEvent(event)
+        self._set_flag("dropping", False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Attach what was dropped."""
+        self._set_flag("dropping", False)
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        event.acceptProposedAction()
+        self.files_added.emit(paths)
+
+    # --- inner ---
+
+    def _can_send(self) -> bool:
+        blocked = self._generating or self._unavailable is not None
+        sound = all(chip.problem is None for chip in self._attachments)
+        has_text = self._has_text()
+        return not blocked and sound and (has_text or bool(self._attachments))
+
+    def _has_text(self) -> bool:
+        """Tell whether there is more than white space, without copying a large draft."""
+        document = self._edit.document()
+        block = document.begin()
+        while block.isValid():
+            if block.text().strip():
+                return True
+            block = block.next()
+        return False
+
+    @Slot()
+    def _on_send_clicked(self) -> None:
+        if self._generating:
+            self.stop_requested.emit()
+        else:
+            self._on_send_pressed()
+
+    @Slot()
+    def _on_send_pressed(self) -> None:
+        if self._can_send():
+            self.send_requested.emit(self.text())
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        self._refresh_button()
+        self.draft_changed.emit()
+
+    @Slot(bool)
+    def _on_focus_changed(self, focused: bool) -> None:
+        self._set_flag("focused", focused)
+
+    def _set_flag(self, name: str, value: bool) -> None:
+        self.setProperty(name, value)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+    @Slot(str)
+    def _offer_large_text(self, text: str) -> None:
+        self._end_offer()
+        size = self.locale().toString(len(text))
+        choices = [Choice("attach", self.tr("Attach it as a file"), "primary")]
+        if has_long_line(text):
+            sentence = self.tr(
+                "The text to paste has %1 characters and lines too long to edit here."
+            )
+        else:
+            sentence = self.tr("The text to paste has %1 characters.")
+            choices.append(Choice("insert", self.tr("Put it into the draft")))
+        choices.append(Choice("drop", self.tr("Don't paste")))
+        bar = Bar(self._themes, "info", sentence.replace("%1", size), tuple(choices), parent=self)
+        bar.chosen.connect(lambda choice: self._on_offer_chosen(choice, text))
+        self._offer = bar
+        self._column.insertWidget(0, bar)
+
+    def _on_offer_chosen(self, choice: str, text: str) -> None:
+        self._end_offer()
+        if choice == "attach":
+            self.text_attached.emit(text)
+        elif choice == "insert":
+            self._edit.insertPlainText(text)
+        self._edit.setFocus()
+
+    def _end_offer(self) -> None:
+        if self._offer is not None:
+            self._offer.hide()
+            self._offer.deleteLater()
+            self._offer = None
+
+    def _refresh(self) -> None:
+        self._edit.setPlaceholderText(self.tr("Ask anything. Everything stays on this computer."))
+        if self._generating:
+            self._send.setText(self.tr("Stop"))
+            self._send.setToolTip(self.tr("Stop the reply (%1)").replace("%1", "Esc"))
+            self._send_icon.set_icon("stop")
+        else:
+            self._send.setText(self.tr("Send"))
+            self._send_icon.set_icon("send")
+        self._refresh_button()
+        self._show_figures()
+
+    def _refresh_button(self) -> None:
+        enabled = self._generating or self._can_send()
+        if enabled != self._send.isEnabled():
+            self._send.setEnabled(enabled)
+        if not self._generating:
+            key = "Ctrl+Enter" if self._edit.send_key == "ctrl_enter" else "Enter"
+            self._send.setToolTip(
+                self._unavailable or self.tr("Send the message (%1)").replace("%1", key)
+            )
+
+    def _show_figures(self) -> None:
+        text, token = self._facts_text, self._facts_token
+        if self._unavailable is not None and not self._generating:
+            text, token = self._unavailable, "dim"
+        self._figures.setText(text)
+        theme = self._themes.theme
+        self._figures.setStyleSheet(f"color: {theme.css(token)};")
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self._column.setContentsMargins(theme.px(12), theme.px(9), theme.px(10), theme.px(9))
+        self._column.setSpacing(theme.px(8))
+        self._row.setContentsMargins(0, theme.px(4), 0, 0)
+        self._row.setSpacing(theme.px(8))
+        self._flow.setSpacing(theme.px(6))
+        chips, self._attachments = self._attachments, ()
+        self.set_attachments(chips)
+        self._show_figures()

@@ -1,0 +1,152 @@
+"""The composer's text: plain, growing from one line to ten, quick with large pastes."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QMimeData, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
+
+from app.ui.theme import ThemeManager
+
+__all__ = ["LARGE_PASTE_CHARS", "LONGEST_LINE_CHARS", "DraftEdit", "SendKey", "has_long_line"]
+
+SendKey: TypeAlias = Literal["enter", "ctrl_enter"]
+
+MOST_LINES = 10
+LARGE_PASTE_CHARS = 50_000
+# Qt lays a paragraph out as a whole at every keystroke: a line this long makes typing lag.
+LONGEST_LINE_CHARS = 20_000
+
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class DraftEdit(QPlainTextEdit):
+    """Where a message is written.
+
+    Signals:
+        send_pressed(): the key that sends.
+        edit_last_pressed(): Up in an empty draft.
+        files_pasted(list): local paths from the clipboard.
+        large_text_pasted(str): a text too large to be put in without asking.
+        focus_changed(bool)
+    """
+
+    send_pressed = Signal()
+    edit_last_pressed = Signal()
+    files_pasted = Signal(list)
+    large_text_pasted = Signal(str)
+    focus_changed = Signal(bool)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._send_key: SendKey = "enter"
+        self.setProperty("kind", "bare")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAcceptDrops(False)  # files are the composer's to take
+        self.document().setDocumentMargin(2)
+        self.textChanged.connect(self._fit_height)
+        themes.changed.connect(self._fit_height)
+
+    @property
+    def send_key(self) -> SendKey:
+        """The key that sends."""
+        return self._send_key
+
+    def set_send_key(self, key: SendKey) -> None:
+        """Choose the key that sends; the other one breaks the line."""
+        self._send_key = key
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Send, break the line, or edit the last message."""
+        key, modifiers = event.key(), event.modifiers()
+        if key in _ENTER:
+            self._on_enter(modifiers)
+            return
+        if key == Qt.Key.Key_Up and not modifiers and self.document().isEmpty():
+            self.edit_last_pressed.emit()
+            return
+        super().keyPressEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        """Tell whether something can be pasted: text or files."""
+        return source.hasText() or source.hasUrls()
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """Paste plain text; files and very large texts are offered as attachments."""
+        paths = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
+        if paths:
+            self.files_pasted.emit(paths)
+            return
+        text = source.text()
+        if len(text) > LARGE_PASTE_CHARS or has_long_line(text):
+            self.large_text_pasted.emit(text)
+            return
+        self.insertPlainText(text)
+        self.ensureCursorVisible()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Tell the composer, which draws the frame."""
+        super().focusInEvent(event)
+        self.focus_changed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Tell the composer, which draws the frame."""
+        super().focusOutEvent(event)
+        self.focus_changed.emit(False)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Fit the height when lines are wrapped at another width."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit_height()
+
+    def _on_enter(self, modifiers: Qt.KeyboardModifier) -> None:
+        control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
+        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        sends = control if self._send_key == "ctrl_enter" else not shift
+        if sends:
+            self.send_pressed.emit()
+        else:
+            self.insertPlainText("\n")
+            self.ensureCursorVisible()
+
+    @Slot()
+    def _fit_height(self) -> None:
+        lines = self._shown_lines()
+        spacing = self.fontMetrics().lineSpacing()
+        margin = round(2 * self.document().documentMargin())
+        self.setFixedHeight(min(lines, MOST_LINES) * spacing + margin + 1)
+        scrolls = lines > MOST_LINES
+        self.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAsNeeded
+            if scrolls
+            else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        )
+
+    def _shown_lines(self) -> int:
+        """Count wrapped lines, but no further than matters: a draft may have a million."""
+        lines = 0
+        block = self.document().begin()
+        while block.isValid() and lines <= MOST_LINES:
+            height = self.blockBoundingRect(block).height()
+            lines += max(1, round(height / self.fontMetrics().lineSpacing()))
+            block = block.next()
+        return max(1, lines)
+
+
+def has_long_line(text: str) -> bool:
+    """Tell whether a text has a line that Qt would lay out too slowly."""
+    start = 0
+    while len(text) - start > LONGEST_LINE_CHARS:
+        end = text.rfind("\n", start, start + LONGEST_LINE_CHARS + 1)
+        if end < 0:
+            return True
+        start = end + 1
+    return False

@@ -1,0 +1,151 @@
+"""What stands in the middle until there is a model: what this is, and how to begin."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.icons import IconKeeper, pixmap
+from app.ui.shell.model_list import ModelList
+from app.ui.shell.views import FirstRun
+from app.ui.theme import ThemeManager
+from gguf_tools.units import format_bytes
+
+__all__ = ["FirstRunPage"]
+
+_MOST_ROWS = 5
+
+
+class FirstRunPage(QScrollArea):
+    """Starter model, a file, or a model that was found.
+
+    Signals:
+        model_chosen(str): key of a model (the starter's, or one that was found).
+        load_settings_requested(str): key of a model that was found.
+        open_file_requested()
+    """
+
+    model_chosen = Signal(str)
+    load_settings_requested = Signal(str)
+    open_file_requested = Signal()
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "plain")
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self._themes = themes
+        self._state = FirstRun()
+        page = QWidget(self)
+        self._card = QWidget(page)
+        self._logo = QLabel(self._card)
+        self._title = QLabel(self.tr("Chat with models on this computer"), self._card)
+        self._title.setProperty("kind", "title")
+        self._title.setWordWrap(True)
+        self._about = QLabel(
+            self.tr(
+                "Plimsoll runs GGUF models here, without the internet, and shows how deeply they "
+                "load this computer. Choose a model to begin."
+            ),
+            self._card,
+        )
+        self._about.setProperty("kind", "dim")
+        self._about.setWordWrap(True)
+        self._starter = QPushButton(self._card)
+        self._starter.setProperty("kind", "primary")
+        self._starter.clicked.connect(self._on_starter)
+        self._open = QPushButton(self.tr("Open a GGUF file…"), self._card)
+        IconKeeper(self._open, themes, "folder", "dim", 16)
+        self._open.clicked.connect(self.open_file_requested)
+        self._buttons = QHBoxLayout()
+        self._buttons.addWidget(self._starter)
+        self._buttons.addWidget(self._open)
+        self._buttons.addStretch(1)
+        self._found_title = QLabel(self._card)
+        self._found_title.setProperty("kind", "caps")
+        self._found = ModelList(themes, self._card)
+        self._found.model_chosen.connect(self.model_chosen)
+        self._found.load_settings_requested.connect(self.load_settings_requested)
+        self._hint = QLabel(self.tr("You can also drag a .gguf file onto this window."), self._card)
+        self._hint.setProperty("kind", "faint")
+        self._hint.setWordWrap(True)
+
+        self._column = QVBoxLayout(self._card)
+        self._column.addWidget(self._logo)
+        self._column.addWidget(self._title)
+        self._column.addWidget(self._about)
+        self._column.addLayout(self._buttons)
+        self._column.addWidget(self._found_title)
+        self._column.addWidget(self._found)
+        self._column.addWidget(self._hint)
+        outer = QHBoxLayout(page)
+        outer.addStretch(1)
+        outer.addWidget(self._card, 100, Qt.AlignmentFlag.AlignVCenter)
+        outer.addStretch(1)
+        self.setWidget(page)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.set_state(FirstRun())
+
+    @property
+    def starter_button(self) -> QPushButton:
+        """The big button."""
+        return self._starter
+
+    @property
+    def models(self) -> ModelList:
+        """The models found."""
+        return self._found
+
+    def set_state(self, state: FirstRun) -> None:
+        """Show what can be begun with."""
+        self._state = state
+        starter = state.starter
+        self._starter.setVisible(starter is not None)
+        if starter is not None:
+            text = self.tr("Start with %1").replace("%1", starter.name)
+            size = "" if starter.size_bytes is None else f"  ·  {format_bytes(starter.size_bytes)}"
+            self._starter.setText(text + size)
+        found = state.found
+        self._found.set_entries(found)
+        self._found.setVisible(bool(found))
+        self._found_title.setVisible(bool(found) or state.scanning)
+        if state.scanning and not found:
+            self._found_title.setText(self.tr("Looking for models on this computer…"))
+        else:
+            self._found_title.setText(self.tr("FOUND ON THIS COMPUTER"))
+        self._fit_list()
+
+    @Slot()
+    def _on_starter(self) -> None:
+        if self._state.starter is not None:
+            self.model_chosen.emit(self._state.starter.key)
+
+    def _fit_list(self) -> None:
+        rows = min(len(self._state.found), _MOST_ROWS)
+        self._found.setFixedHeight(rows * self._themes.theme.px(48) + 2)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self._card.setMaximumWidth(theme.px(560))
+        self._column.setContentsMargins(theme.px(24), theme.px(24), theme.px(24), theme.px(24))
+        self._column.setSpacing(theme.px(14))
+        self._logo.setPixmap(
+            pixmap(
+                "plimsoll",
+                theme.css("ink"),
+                theme.px(62),
+                theme.px(44),
+                self.devicePixelRatioF(),
+            )
+        )
+        self._fit_list()

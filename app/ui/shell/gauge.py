@@ -1,0 +1,130 @@
+"""How full the model's window is, in the header: amber from 80 %, red from 95 %."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from app.ui.shell.views import ContextUse
+from app.ui.theme import ThemeManager
+
+__all__ = ["AMBER_FROM", "RED_FROM", "ContextGauge", "gauge_token"]
+
+AMBER_FROM = 0.80
+RED_FROM = 0.95
+
+
+def gauge_token(share: float) -> str:
+    """Return the colour token for a used share of the window."""
+    if share >= RED_FROM:
+        return "danger"
+    return "warning" if share >= AMBER_FROM else "kv_used"
+
+
+class _Bar(QWidget):
+    """The line below the figures."""
+
+    def __init__(self, themes: ThemeManager, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._share = 0.0
+
+    def set_share(self, share: float) -> None:
+        self._share = share
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._themes.theme.px(120), self._themes.theme.px(5))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        theme = self._themes.theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        whole = QRectF(self.rect())
+        radius = whole.height() / 2
+        painter.setBrush(theme.colour("line"))
+        painter.drawRoundedRect(whole, radius, radius)
+        share = min(max(self._share, 0.0), 1.0)
+        if share <= 0.0:
+            return
+        used = QRectF(whole)
+        used.setWidth(max(whole.height(), whole.width() * share))
+        if self.isRightToLeft():
+            used.moveRight(whole.right())
+        painter.setBrush(theme.colour(gauge_token(self._share)))
+        painter.drawRoundedRect(used, radius, radius)
+
+
+class ContextGauge(QWidget):
+    """Figures and bar; hidden until a model is loaded."""
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._use: ContextUse | None = None
+        self._label = QLabel(self)
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._bar = _Bar(themes, self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(3)
+        layout.addStretch()
+        layout.addWidget(self._label)
+        layout.addWidget(self._bar)
+        layout.addStretch()
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.set_use(None)
+
+    def set_use(self, use: ContextUse | None) -> None:
+        """Show how full the window is; None hides the gauge."""
+        self._use = use
+        self.setVisible(use is not None)
+        if use is None:
+            return
+        locale = self.locale()
+        self._label.setText(
+            self.tr("Context %1 / %2")
+            .replace("%1", locale.toString(use.used_tokens))
+            .replace("%2", locale.toString(use.limit_tokens))
+        )
+        self._bar.set_share(use.share)
+        text = self._explanation(use)
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+
+    def _explanation(self, use: ContextUse) -> str:
+        locale = self.locale()
+        lines = [
+            self.tr("%1 of %2 tokens of the model's window are used (%3 %).")
+            .replace("%1", locale.toString(use.used_tokens))
+            .replace("%2", locale.toString(use.limit_tokens))
+            .replace("%3", locale.toString(round(use.share * 100)))
+        ]
+        if use.dropped_messages > 0:
+            lines.append(
+                self.tr("%1 messages (%2 tokens) have left the window.")
+                .replace("%1", locale.toString(use.dropped_messages))
+                .replace("%2", locale.toString(use.dropped_tokens))
+                if use.dropped_messages > 1
+                else self.tr("One message (%1 tokens) has left the window.").replace(
+                    "%1", locale.toString(use.dropped_tokens)
+                )
+            )
+        if use.share >= AMBER_FROM:
+            lines.append(
+                self.tr(
+                    "When it is full, the oldest turns are left out and a line marks the place."
+                )
+            )
+        return "\n".join(lines)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self._label.setStyleSheet(f"color: {theme.css('dim')}; font-size: {theme.pt(11.5)}pt;")
+        self._bar.setFixedHeight(theme.px(5))
+        self.setFixedWidth(theme.px(180))
+        self._bar.update()

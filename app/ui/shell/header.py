@@ -1,0 +1,108 @@
+"""The bar at the top: product, model, preset, context gauge, inspector and menu."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
+
+from app.ui.icons import IconKeeper, pixmap
+from app.ui.shell.gauge import ContextGauge
+from app.ui.shell.pills import ModelPill, PresetPill
+from app.ui.theme import ThemeManager
+
+__all__ = ["Header"]
+
+
+class Header(QFrame):
+    """Holds the header's parts; each part has its own setters.
+
+    Signals:
+        inspector_toggled(): the inspector's button was pressed.
+        sidebar_toggled(): the sidebar's button was pressed (shown while the sidebar is hidden).
+    """
+
+    inspector_toggled = Signal()
+    sidebar_toggled = Signal()
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("header")
+        self._themes = themes
+        self._logo = QLabel(self)
+        self._name = QLabel("Plimsoll", self)
+        self._name.setObjectName("productName")
+        self.model = ModelPill(themes, self)
+        self.preset = PresetPill(themes, self)
+        self.gauge = ContextGauge(themes, self)
+
+        self._inspector = QPushButton(self.tr("Inspector"), self)
+        self._inspector.setObjectName("pill")
+        self._inspector.setProperty("quiet", True)
+        self._inspector.setLayoutDirection(self._reversed())
+        IconKeeper(self._inspector, themes, "inspector", "dim", 15)
+        self._inspector.setAccessibleName(self.tr("Show or hide the inspector"))
+        self._inspector.clicked.connect(self.inspector_toggled)
+        self._inspector.hide()
+
+        self._sidebar = self._tool("sidebar", self.tr("Show the sidebar"))
+        self._sidebar.clicked.connect(self.sidebar_toggled)
+        self._sidebar.hide()
+        self._menu = self._tool("menu", self.tr("Menu"))
+        self._menu.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._menu.hide()
+
+        self._row = QHBoxLayout(self)
+        self._row.addWidget(self._sidebar)
+        self._row.addWidget(self._logo)
+        self._row.addWidget(self._name)
+        self._row.addWidget(self.model)
+        self._row.addWidget(self.preset)
+        self._row.addStretch(1)
+        self._row.addWidget(self.gauge)
+        self._row.addWidget(self._inspector)
+        self._row.addWidget(self._menu)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def set_menu(self, menu: QMenu) -> None:
+        """Offer the window's commands behind the menu button."""
+        self._menu.setMenu(menu)
+        self._menu.show()
+
+    def set_inspector_available(self, available: bool) -> None:
+        """Show the inspector's button, or hide it while there is no inspector."""
+        self._inspector.setVisible(available)
+
+    def set_hints(self, inspector: str, sidebar: str) -> None:
+        """Name the shortcuts in the tooltips."""
+        self._inspector.setToolTip(self.tr("Inspector (%1)").replace("%1", inspector))
+        self._sidebar.setToolTip(self.tr("Show the sidebar (%1)").replace("%1", sidebar))
+
+    def set_sidebar_shown(self, shown: bool) -> None:
+        """Offer to show the sidebar while it is hidden."""
+        self._sidebar.setHidden(shown)
+
+    def _reversed(self) -> Qt.LayoutDirection:
+        # A button draws its icon before its text; the picture has it behind.
+        if self.isRightToLeft():
+            return Qt.LayoutDirection.LeftToRight
+        return Qt.LayoutDirection.RightToLeft
+
+    def _tool(self, name: str, text: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setProperty("kind", "flat")
+        button.setToolTip(text)
+        button.setAccessibleName(text)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        IconKeeper(button, self._themes, name, "dim", 17)
+        return button
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self.setFixedHeight(theme.px(44))
+        self._row.setContentsMargins(theme.px(10), 0, theme.px(10), 0)
+        self._row.setSpacing(theme.px(12))
+        ratio = self.devicePixelRatioF()
+        width, height = theme.px(28), theme.px(20)
+        self._logo.setPixmap(pixmap("plimsoll", theme.css("ink"), width, height, ratio))
