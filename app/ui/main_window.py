@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QDragLeaveEvent,
     QDropEvent,
     QResizeEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -239,6 +240,12 @@ class MainWindow(QMainWindow):
 
     # --- Qt ---
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Begin with the composer."""
+        super().showEvent(event)
+        if self.focusWidget() is None:
+            self.chat.composer.setFocus()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Show the columns that have room."""
         super().resizeEvent(event)
@@ -425,7 +432,7 @@ class MainWindow(QMainWindow):
         gap = self._themes.theme.px(12)
         bottom = self._stack.height() - gap
         if self._stack.currentWidget() is self.chat:
-            bottom = self.chat.composer.geometry().top() - gap
+            bottom = self.chat.foot_top() - gap
         self.toast.adjustSize()
         self.toast.move(
             (self._stack.width() - self.toast.width()) // 2, bottom - self.toast.height()

@@ -182,6 +182,7 @@ QProgressBar::chunk { background: ${accent}; border-radius: @3px@; }
 #productName { font-weight: 600; }
 
 #composer { background: ${raised}; border: 1px solid ${line}; border-radius: @12px@; }
+#composer QPushButton[kind="flat"] { font-size: @12pt@; }
 #composer[focused="true"] { border-color: ${line_strong}; }
 #composer[dropping="true"] { border-color: ${accent}; }
 #pill, QToolButton#pill, QPushButton#pill {

@@ -48,6 +48,9 @@ _FONT_FILES: Final = (
     "JetBrainsMono-Bold.ttf",
 )
 
+# The accent as a fill below white text: as near to the accent as white can be read on.
+_ACCENT_FILL: Final[Mapping[ThemeName, str]] = {"dark": "#3171e6", "light": "#1f5fd6"}
+
 # Highlighted code has its own hues; they are lifted against the well like any other text.
 _CODE: Final[Mapping[ThemeName, Mapping[str, str]]] = {
     "dark": {
@@ -122,7 +125,7 @@ def _tokens(name: ThemeName, base: Mapping[str, str]) -> dict[str, QColor]:
     tokens["code_comment"] = tokens["faint"]
 
     tokens["on_accent"] = white
-    tokens["accent_fill"] = _readable(QColor(base["accent"]), [white], 0.0)
+    tokens["accent_fill"] = QColor(_ACCENT_FILL[name])
     tokens["accent_fill_hover"] = _mix(tokens["accent_fill"], black, 0.1)
     tokens["on_ink"] = black if dark else white
     tokens["ink_hover"] = _mix(ink, tokens["background"], 0.14)

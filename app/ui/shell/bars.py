@@ -62,7 +62,9 @@ class Bar(QFrame):
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        wide = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        wide.setHeightForWidth(True)
+        self._text.setSizePolicy(wide)
         self.setAccessibleName(text)
 
         self._top = QHBoxLayout()

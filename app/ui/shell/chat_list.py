@@ -50,7 +50,7 @@ class _ChatDelegate(QStyledItemDelegate):
     def sizeHint(self, _option: QStyleOptionViewItem, index: _Index) -> QSize:
         theme = self._themes.theme
         if index.data(ENTRY_ROLE) is None:
-            return QSize(0, theme.px(24) if index.row() == 0 else theme.px(33))
+            return QSize(0, theme.px(33))
         return QSize(0, theme.px(34))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:

@@ -57,6 +57,11 @@ class ChatPage(QWidget):
         self._longest_px = longest_px
         self._fit()
 
+    def foot_top(self) -> int:
+        """Return where the overflow bar or else the composer begins, in this page's pixels."""
+        foot = self.composer if self.overflow.isHidden() else self.overflow
+        return foot.geometry().top()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the composer as wide as the transcript's text."""
         super().resizeEvent(event)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
+from app.ui.numbers import grouped, percent
 from app.ui.shell.bars import Bar
 from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
 from app.ui.shell.gauge import AMBER_FROM, RED_FROM
@@ -86,7 +87,9 @@ class Composer(QFrame):
         self._row.addWidget(self._send)
         self._column = QVBoxLayout(self)
         self._column.addWidget(self._chips)
-        self._column.addWidget(self._edit)
+        self._text_row = QHBoxLayout()
+        self._text_row.addWidget(self._edit)
+        self._column.addLayout(self._text_row)
         self._column.addLayout(self._row)
         self.setFocusProxy(self._edit)
         self.setTabOrder(self._edit, self._attach)
@@ -148,21 +151,16 @@ class Composer(QFrame):
 
     def set_draft_facts(self, facts: DraftFacts) -> None:
         """Show the draft's tokens and how full the window is after sending."""
-        locale = self.locale()
         parts: list[str] = []
         if facts.draft_tokens is not None:
             parts.append(
                 self.tr("Draft 1 token")
                 if facts.draft_tokens == 1
-                else self.tr("Draft %1 tokens").replace("%1", locale.toString(facts.draft_tokens))
+                else self.tr("Draft %1 tokens").replace("%1", grouped(facts.draft_tokens))
             )
         share = facts.share_after_sending
         if share is not None:
-            parts.append(
-                self.tr("context after sending %1 %").replace(
-                    "%1", locale.toString(round(share * 100))
-                )
-            )
+            parts.append(self.tr("context after sending %1 %").replace("%1", percent(share)))
         self._facts_text = " · ".join(parts)
         self._facts_token = "faint"
         if share is not None and share >= RED_FROM:
@@ -211,7 +209,7 @@ class Composer(QFrame):
         if chip.problem:
             note.setText(self.tr("can't be sent"))
         elif chip.tokens is not None:
-            note.setText(self.tr("%1 tokens").replace("%1", self.locale().toString(chip.tokens)))
+            note.setText(self.tr("%1 tokens").replace("%1", grouped(chip.tokens)))
         else:
             note.setText(self.tr("counting…"))
         frame.setToolTip(chip.problem or chip.name)
@@ -258,10 +256,17 @@ class Composer(QFrame):
     # --- inner ---
 
     def _can_send(self) -> bool:
-        blocked = self._generating or self._unavailable is not None
-        sound = all(chip.problem is None for chip in self._attachments)
-        has_text = self._has_text()
-        return not blocked and sound and (has_text or bool(self._attachments))
+        if self._generating or self._obstacle() is not None:
+            return False
+        return bool(self._attachments) or self._has_text()
+
+    def _obstacle(self) -> str | None:
+        """Return why nothing can be sent, whatever the draft says."""
+        if self._unavailable is not None:
+            return self._unavailable
+        if any(chip.problem for chip in self._attachments):
+            return self.tr("Remove the files that can't be sent first.")
+        return None
 
     def _has_text(self) -> bool:
         """Tell whether there is more than white space, without copying a large draft."""
@@ -302,7 +307,7 @@ class Composer(QFrame):
     @Slot(str)
     def _offer_large_text(self, text: str) -> None:
         self._end_offer()
-        size = self.locale().toString(len(text))
+        size = grouped(len(text))
         choices = [Choice("attach", self.tr("Attach it as a file"), "primary")]
         if has_long_line(text):
             sentence = self.tr(
@@ -350,13 +355,14 @@ class Composer(QFrame):
         if not self._generating:
             key = "Ctrl+Enter" if self._edit.send_key == "ctrl_enter" else "Enter"
             self._send.setToolTip(
-                self._unavailable or self.tr("Send the message (%1)").replace("%1", key)
+                self._obstacle() or self.tr("Send the message (%1)").replace("%1", key)
             )
 
     def _show_figures(self) -> None:
         text, token = self._facts_text, self._facts_token
-        if self._unavailable is not None and not self._generating:
-            text, token = self._unavailable, "dim"
+        obstacle = self._obstacle()
+        if obstacle is not None and not self._generating:
+            text, token = obstacle, "dim"
         self._figures.setText(text)
         theme = self._themes.theme
         self._figures.setStyleSheet(f"color: {theme.css(token)};")
@@ -364,10 +370,14 @@ class Composer(QFrame):
     @Slot()
     def _apply_theme(self) -> None:
         theme = self._themes.theme
-        self._column.setContentsMargins(theme.px(12), theme.px(9), theme.px(10), theme.px(9))
-        self._column.setSpacing(theme.px(8))
-        self._row.setContentsMargins(0, theme.px(4), 0, 0)
-        self._row.setSpacing(theme.px(8))
+        # The text stands 12 px in; the button below it has 6 px of that within its own frame.
+        self._column.setContentsMargins(theme.px(6), theme.px(9), theme.px(11), theme.px(10))
+        self._column.setSpacing(theme.px(9))
+        self._text_row.setContentsMargins(theme.px(6) - 2, 0, 0, 0)
+        self._chips.setContentsMargins(theme.px(6), theme.px(2), 0, 0)
+        self._row.setContentsMargins(0, theme.px(5), 0, 0)
+        self._row.setSpacing(theme.px(6))
+        self._send.setFixedHeight(theme.px(28))
         self._flow.setSpacing(theme.px(6))
         chips, self._attachments = self._attachments, ()
         self.set_attachments(chips)

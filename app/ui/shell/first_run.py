@@ -143,8 +143,8 @@ class FirstRunPage(QScrollArea):
             pixmap(
                 "plimsoll",
                 theme.css("ink"),
-                theme.px(62),
-                theme.px(44),
+                theme.px(64),
+                theme.px(40),
                 self.devicePixelRatioF(),
             )
         )

@@ -6,6 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from app.ui.numbers import grouped, percent
 from app.ui.shell.views import ContextUse
 from app.ui.theme import ThemeManager
 
@@ -84,11 +85,10 @@ class ContextGauge(QWidget):
         self.setVisible(use is not None)
         if use is None:
             return
-        locale = self.locale()
         self._label.setText(
             self.tr("Context %1 / %2")
-            .replace("%1", locale.toString(use.used_tokens))
-            .replace("%2", locale.toString(use.limit_tokens))
+            .replace("%1", grouped(use.used_tokens))
+            .replace("%2", grouped(use.limit_tokens))
         )
         self._bar.set_share(use.share)
         text = self._explanation(use)
@@ -96,21 +96,20 @@ class ContextGauge(QWidget):
         self.setAccessibleName(text)
 
     def _explanation(self, use: ContextUse) -> str:
-        locale = self.locale()
         lines = [
             self.tr("%1 of %2 tokens of the model's window are used (%3 %).")
-            .replace("%1", locale.toString(use.used_tokens))
-            .replace("%2", locale.toString(use.limit_tokens))
-            .replace("%3", locale.toString(round(use.share * 100)))
+            .replace("%1", grouped(use.used_tokens))
+            .replace("%2", grouped(use.limit_tokens))
+            .replace("%3", percent(use.share))
         ]
         if use.dropped_messages > 0:
             lines.append(
                 self.tr("%1 messages (%2 tokens) have left the window.")
-                .replace("%1", locale.toString(use.dropped_messages))
-                .replace("%2", locale.toString(use.dropped_tokens))
+                .replace("%1", grouped(use.dropped_messages))
+                .replace("%2", grouped(use.dropped_tokens))
                 if use.dropped_messages > 1
                 else self.tr("One message (%1 tokens) has left the window.").replace(
-                    "%1", locale.toString(use.dropped_tokens)
+                    "%1", grouped(use.dropped_tokens)
                 )
             )
         if use.share >= AMBER_FROM:

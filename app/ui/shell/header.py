@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.shell.gauge import ContextGauge
-from app.ui.shell.pills import ModelPill, PresetPill
+from app.ui.shell.pills import ModelPill, PresetPill, TextPill
 from app.ui.theme import ThemeManager
 
 __all__ = ["Header"]
@@ -35,11 +35,7 @@ class Header(QFrame):
         self.preset = PresetPill(themes, self)
         self.gauge = ContextGauge(themes, self)
 
-        self._inspector = QPushButton(self.tr("Inspector"), self)
-        self._inspector.setObjectName("pill")
-        self._inspector.setProperty("quiet", True)
-        self._inspector.setLayoutDirection(self._reversed())
-        IconKeeper(self._inspector, themes, "inspector", "dim", 15)
+        self._inspector = TextPill(themes, self.tr("Inspector"), "inspector", self)
         self._inspector.setAccessibleName(self.tr("Show or hide the inspector"))
         self._inspector.clicked.connect(self.inspector_toggled)
         self._inspector.hide()
@@ -53,8 +49,10 @@ class Header(QFrame):
 
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._sidebar)
-        self._row.addWidget(self._logo)
-        self._row.addWidget(self._name)
+        self._brand = QHBoxLayout()
+        self._brand.addWidget(self._logo)
+        self._brand.addWidget(self._name)
+        self._row.addLayout(self._brand)
         self._row.addWidget(self.model)
         self._row.addWidget(self.preset)
         self._row.addStretch(1)
@@ -82,12 +80,6 @@ class Header(QFrame):
         """Offer to show the sidebar while it is hidden."""
         self._sidebar.setHidden(shown)
 
-    def _reversed(self) -> Qt.LayoutDirection:
-        # A button draws its icon before its text; the picture has it behind.
-        if self.isRightToLeft():
-            return Qt.LayoutDirection.LeftToRight
-        return Qt.LayoutDirection.RightToLeft
-
     def _tool(self, name: str, text: str) -> QToolButton:
         button = QToolButton(self)
         button.setProperty("kind", "flat")
@@ -101,8 +93,9 @@ class Header(QFrame):
     def _apply_theme(self) -> None:
         theme = self._themes.theme
         self.setFixedHeight(theme.px(44))
-        self._row.setContentsMargins(theme.px(10), 0, theme.px(10), 0)
+        self._row.setContentsMargins(theme.px(8), 0, theme.px(10), 0)
         self._row.setSpacing(theme.px(12))
+        self._brand.setSpacing(theme.px(7))
         ratio = self.devicePixelRatioF()
-        width, height = theme.px(28), theme.px(20)
+        width, height = theme.px(32), theme.px(20)
         self._logo.setPixmap(pixmap("plimsoll", theme.css("ink"), width, height, ratio))

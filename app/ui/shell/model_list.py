@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.icons import draw_icon
+from app.ui.numbers import grouped
 from app.ui.shell.views import ModelEntry
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
@@ -91,7 +92,7 @@ class _Model(QAbstractListModel):
         if entry.size_bytes is not None:
             facts.append(format_bytes(entry.size_bytes))
         if entry.context_tokens is not None:
-            facts.append(self.tr("context %1").replace("%1", f"{entry.context_tokens:,}"))
+            facts.append(self.tr("context %1").replace("%1", grouped(entry.context_tokens)))
         if entry.found_in:
             facts.append(entry.found_in)
         return facts

@@ -19,24 +19,26 @@ from app.ui.shell.views import HeaderModel
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
 
-__all__ = ["ModelPill", "PresetPill"]
+__all__ = ["ModelPill", "PresetPill", "TextPill"]
 
 
 class _Pill(QPushButton):
     """A button drawn by the style sheet that is as large as the labels in it."""
 
-    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, themes: ThemeManager, parent: QWidget | None = None, sign: str = "chevron-down"
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("pill")
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
         self._themes = themes
+        self._sign_name = sign
         self._row = QHBoxLayout(self)
-        self._chevron = QLabel(self)
+        self._sign = QLabel(self)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         themes.changed.connect(self._apply_theme)
 
     def _add(self, *widgets: QWidget) -> None:
-        for widget in (*widgets, self._chevron):
+        for widget in (*widgets, self._sign):
             widget.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             self._row.addWidget(widget)
 
@@ -59,10 +61,24 @@ class _Pill(QPushButton):
         theme = self._themes.theme
         self._row.setContentsMargins(theme.px(11), 0, theme.px(9), 0)
         self._row.setSpacing(theme.px(8))
-        side = theme.px(13)
+        side = theme.px(14)
         ratio = self.devicePixelRatioF()
-        self._chevron.setPixmap(pixmap("chevron-down", theme.css("faint"), side, ratio=ratio))
+        self._sign.setPixmap(pixmap(self._sign_name, theme.css("dim"), side, ratio=ratio))
         self.updateGeometry()
+
+
+class TextPill(_Pill):
+    """A quiet word with a sign behind it."""
+
+    def __init__(
+        self, themes: ThemeManager, text: str, sign: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(themes, parent, sign)
+        self.setProperty("quiet", True)
+        label = QLabel(text, self)
+        label.setProperty("kind", "dim")
+        self._add(label)
+        self._apply_theme()
 
 
 class ModelPill(QWidget):

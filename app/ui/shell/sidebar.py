@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QSizePolicy,
+    QSpacerItem,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -81,7 +82,11 @@ class Sidebar(QFrame):
         self._footer.addWidget(self._settings)
         self._column = QVBoxLayout(self)
         self._column.addWidget(self._new)
+        self._gap = QSpacerItem(0, 0)
+        self._column.addItem(self._gap)
         self._column.addWidget(self._search)
+        self._list_gap = QSpacerItem(0, 0)
+        self._column.addItem(self._list_gap)
         self._column.addWidget(self._stack, 1)
         self._column.addLayout(self._footer)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
@@ -140,6 +145,7 @@ class Sidebar(QFrame):
         button.setCheckable(True)
         button.clicked.connect(lambda _checked=False: self._on_page(key))
         self._footer.insertWidget(self._footer.count() - 1, button)
+        button.setFixedHeight(self._themes.theme.px(32))
         self._pages[key] = button
 
     def set_page(self, key: str) -> None:
@@ -212,6 +218,14 @@ class Sidebar(QFrame):
         self.setFixedWidth(min(theme.px(236), 420))
         side = theme.px(10)
         self._column.setContentsMargins(side, side, side, side)
-        self._column.setSpacing(theme.px(8))
+        self._column.setSpacing(0)
+        self._new.setFixedHeight(theme.px(34))
+        self._search.setFixedHeight(theme.px(34))
+        self._gap.changeSize(0, theme.px(10))
+        self._list_gap.changeSize(0, theme.px(8))
+        self._column.invalidate()
+        self._footer.setContentsMargins(0, theme.px(6), 0, 0)
         self._footer.setSpacing(theme.px(2))
+        for button in (self._settings, *self._pages.values()):
+            button.setFixedHeight(theme.px(32))
         self._nothing.setContentsMargins(theme.px(8), theme.px(8), theme.px(8), 0)
