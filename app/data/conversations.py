@@ -125,26 +125,16 @@ class ConversationStore(MessageStore):
 
     def purge(self, conversation_id: str) -> None:
         """Remove a conversation for good; an unknown one is gone already."""
-
-        def work(db: sqlite3.Connection) -> None:
-            for (seq,) in db.execute(
-                "SELECT seq FROM conversations WHERE id = ?", (conversation_id,)
-            ).fetchall():
-                search.remove(db, seq, conversation_id)
-                db.execute("DELETE FROM conversations WHERE seq = ?", (seq,))
-
-        self._write(work)
+        self._write(lambda db: _purge(db, [conversation_id]))
 
     def purge_deleted(self, before_ms: int) -> int:
         """Purge what was deleted before a time; return how many conversations that were."""
-        old = self._read(
-            lambda db: db.execute(
-                "SELECT id FROM conversations WHERE deleted_ms < ?", (before_ms,)
-            ).fetchall()
-        )
-        for (conversation_id,) in old:
-            self.purge(conversation_id)
-        return len(old)
+
+        def work(db: sqlite3.Connection) -> int:
+            old = db.execute("SELECT id FROM conversations WHERE deleted_ms < ?", (before_ms,))
+            return _purge(db, [row[0] for row in old.fetchall()])
+
+        return self._write(work)
 
     def search(self, query: str, limit: int = 100) -> list[SearchHit]:
         """Return where all words of a query occur (their beginnings are enough), newest first.
@@ -213,6 +203,21 @@ class ConversationStore(MessageStore):
             return new, known
 
         return self._write(work, durable=True)
+
+
+def _purge(db: sqlite3.Connection, conversation_ids: list[str]) -> int:
+    purged = 0
+    for conversation_id in conversation_ids:
+        row = db.execute(
+            "SELECT seq FROM conversations WHERE id = ?", (conversation_id,)
+        ).fetchone()
+        if row is not None:
+            search.remove(db, row[0], conversation_id)
+            db.execute("DELETE FROM conversations WHERE seq = ?", row)
+            purged += 1
+    if purged:
+        search.forget_removed(db)
+    return purged
 
 
 def _first_title(db: sqlite3.Connection, conversation_id: str) -> str:

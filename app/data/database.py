@@ -12,14 +12,15 @@ from __future__ import annotations
 import errno
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from app.data import files, pending, recovery, search
-from app.data.errors import StoreBug, StoreUnavailable, fault_kind
+from app.data.errors import DATABASE_ERRORS, StoreBug, StoreUnavailable, fault_kind
 from app.data.lock import ProcessLock
 from app.data.migrations import current_version, migrate, version_text
 
@@ -125,26 +126,41 @@ class Database:
         for _ in range(2):
             try:
                 return whole()
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 self._mend(error)
         try:
             return whole()
-        except sqlite3.Error as error:
+        except DATABASE_ERRORS as error:
             raise _as_ours(error) from error
 
-    def _mend(self, error: sqlite3.Error) -> None:
+    def _mend(self, error: Exception) -> None:
         """Bring the store into a state in which the work may be tried again, or raise."""
         kind = fault_kind(error)
-        if getattr(error, "sqlite_errorcode", None) == _CORRUPT_INDEX:
-            log.warning("search index damaged, made anew")
-            search.rebuild(self._db)
-        elif kind == "bug" or self.read_only or self.in_memory or self._path is None:
+        if _of_the_index(error) and self._index_made_anew():
+            return
+        if (
+            (kind == "bug" and not _of_the_index(error))
+            or self.read_only
+            or self.in_memory
+            or self._path is None
+        ):
             raise _as_ours(error) from error
-        elif kind == "damaged":
+        if kind == "damaged" or _of_the_index(error):
             self._db.close()
             self._db = self._recovered(self._path, error)
         else:
             self._to_memory(self._path, error)
+
+    def _index_made_anew(self) -> bool:
+        if self.read_only:
+            return False
+        try:
+            with files.transaction(self._db):
+                search.rebuild(self._db)
+        except DATABASE_ERRORS:
+            return False
+        log.warning("the search index was damaged and has been made anew")
+        return True
 
     def retry(self) -> bool:
         """Write what is only in memory, if the disk takes it again; True if all is on the disk.
@@ -158,12 +174,12 @@ class Database:
         self.notice = None
         try:
             opened = self._open(path)
-        except (sqlite3.Error, OSError, StoreUnavailable):
+        except (*DATABASE_ERRORS, OSError, StoreUnavailable):
             self.notice = notice
             return False
         try:
             pending.write_back(self._db, opened)
-        except sqlite3.Error:
+        except DATABASE_ERRORS:
             opened.close()
             self.notice = notice
             return False
@@ -196,7 +212,7 @@ class Database:
             self.in_memory = True
             self.notice = StoreNotice("too_new", str(newer))
             return files.in_memory()
-        except (sqlite3.Error, OSError) as error:
+        except (*DATABASE_ERRORS, OSError) as error:
             return self._memory_instead(path, error)
 
     def _open(self, path: Path, lock_wait_s: float = 0.0) -> sqlite3.Connection:
@@ -213,19 +229,21 @@ class Database:
                 raise StoreUnavailable("busy", _in_use_sentence(lock.holder_pid))
             self._lock = lock
         left_open = Path(f"{path}-wal").exists()
+        if not path.exists():
+            files.create(path)
         try:
-            if not path.exists():
-                files.create(path)
             db = files.open_writer(path)
-            try:
-                _bring_up(db, path, left_open=left_open)
-            except BaseException:
-                db.close()
-                raise
-        except sqlite3.Error as error:
-            if fault_kind(error) == "damaged":
+            with _closed_on_error(db):
+                version = _usable_version(db, path, left_open=left_open)
+        except DATABASE_ERRORS as error:
+            # Nothing has been asked yet that a sound store could answer with a fault of ours.
+            if fault_kind(error) in {"damaged", "bug"}:
                 return self._recovered(path, error)
             raise
+        if version < current_version():
+            with _closed_on_error(db):
+                files.back_up(db, path, f"before-{version_text(current_version())}")
+                migrate(db)
         return db
 
     def _open_shared(self, path: Path) -> sqlite3.Connection:
@@ -245,14 +263,14 @@ class Database:
             if version // 1000 > current_version() // 1000:
                 raise StoreUnavailable("unreadable", _too_new_sentence(path, version))
             return files.load_into_memory(path)
-        except (sqlite3.Error, OSError) as error:
+        except (*DATABASE_ERRORS, OSError) as error:
             raise StoreUnavailable(
                 "unreadable", f"The chats in {path} can't be read ({error})."
             ) from error
 
     # --- when something is wrong ------------------------------------------------------------
 
-    def _recovered(self, path: Path, error: sqlite3.Error) -> sqlite3.Connection:
+    def _recovered(self, path: Path, error: Exception) -> sqlite3.Connection:
         """Move a damaged store aside and open a new one with what can be read of the old."""
         log.error("store damaged: %s", error)
         try:
@@ -263,12 +281,12 @@ class Database:
         try:
             files.create(path)
             db = files.open_writer(path)
-        except (sqlite3.Error, OSError) as no_room:
+        except (*DATABASE_ERRORS, OSError) as no_room:
             return self._recovered_in_memory(path, aside, salvage, no_room)
         try:
             with files.transaction(db, durable=True):
                 found = recovery.load(db, salvage, aside)
-        except sqlite3.Error as no_room:
+        except DATABASE_ERRORS as no_room:
             db.close()
             return self._recovered_in_memory(path, aside, salvage, no_room)
         self.notice = StoreNotice("recovered", found.sentence, aside, found)
@@ -295,17 +313,17 @@ class Database:
             if damaged:
                 raise OSError("not a store that can be copied")
             db = files.load_into_memory(path) if path.exists() else files.in_memory()
-        except (sqlite3.Error, OSError):
+        except (*DATABASE_ERRORS, OSError):
             db = files.in_memory()
             recovery.load(db, recovery.salvage(path), path)
         pending.watch(db)
         return db
 
-    def _to_memory(self, path: Path, error: sqlite3.Error) -> None:
+    def _to_memory(self, path: Path, error: Exception) -> None:
         """Go on in memory with everything that the open store holds."""
         try:
             memory = files.copy_into_memory(self._db)
-        except sqlite3.Error:
+        except DATABASE_ERRORS:
             memory = files.in_memory()
             recovery.load(memory, recovery.salvage(path), path)
         self._db.close()
@@ -324,17 +342,26 @@ class _TooNewError(Exception):
     """The store is of a newer major version."""
 
 
-def _bring_up(db: sqlite3.Connection, path: Path, *, left_open: bool) -> None:
-    """Check an open store and bring it to the current version, keeping a copy of the old."""
+@contextmanager
+def _closed_on_error(db: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
+
+
+def _usable_version(db: sqlite3.Connection, path: Path, *, left_open: bool) -> int:
+    """Return the version of an open store that is sound and not too new for this program."""
     version = files.version_of(db)
     if version // 1000 > current_version() // 1000:
         raise _TooNewError(
             f"{_too_new_sentence(path, version)} Until then chats are kept in memory only."
         )
     files.check(db, path, left_open=left_open)
-    if version < current_version():
-        files.back_up(db, path, f"before-{version_text(current_version())}")
-        migrate(db)
+    if version == current_version():
+        files.check_schema(db)
+    return version
 
 
 def _memory_kind(error: Exception) -> Literal["full", "read_only", "unreadable"]:
@@ -344,11 +371,16 @@ def _memory_kind(error: Exception) -> Literal["full", "read_only", "unreadable"]
         return (
             "read_only" if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM} else "unreadable"
         )
-    kind = fault_kind(error) if isinstance(error, sqlite3.Error) else "unreadable"
+    kind = fault_kind(error)
     return kind if kind in {"full", "read_only"} else "unreadable"
 
 
-def _as_ours(error: sqlite3.Error) -> StoreBug | StoreUnavailable:
+def _of_the_index(error: Exception) -> bool:
+    """Tell an error of the search index, some of which SQLite reports like faults of ours."""
+    return getattr(error, "sqlite_errorcode", None) == _CORRUPT_INDEX or "fts5" in str(error)
+
+
+def _as_ours(error: Exception) -> StoreBug | StoreUnavailable:
     kind = fault_kind(error)
     if kind == "bug":
         return StoreBug(str(error))

@@ -5,7 +5,14 @@ from __future__ import annotations
 import sqlite3
 from typing import Literal, TypeAlias
 
-__all__ = ["FaultKind", "StoreBug", "StoreUnavailable", "UnknownId", "fault_kind"]
+__all__ = [
+    "DATABASE_ERRORS",
+    "FaultKind",
+    "StoreBug",
+    "StoreUnavailable",
+    "UnknownId",
+    "fault_kind",
+]
 
 FaultKind: TypeAlias = Literal["full", "read_only", "damaged", "busy", "unreadable", "bug"]
 
@@ -26,6 +33,9 @@ class UnknownId(LookupError):  # noqa: N818
     """No conversation or message has this id (it may have been purged meanwhile)."""
 
 
+# Where SQLite's own message quotes damaged bytes, Python fails to decode it, and that error comes.
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
 _KINDS: dict[int, FaultKind] = {
     sqlite3.SQLITE_FULL: "full",
     sqlite3.SQLITE_READONLY: "read_only",
@@ -43,8 +53,10 @@ _KINDS: dict[int, FaultKind] = {
 }
 
 
-def fault_kind(error: sqlite3.Error) -> FaultKind:
-    """Tell whose fault an error is; an error without a code of SQLite's is ours."""
+def fault_kind(error: Exception) -> FaultKind:
+    """Tell whose fault one of `DATABASE_ERRORS` is; one without a code of SQLite's is ours."""
+    if isinstance(error, UnicodeDecodeError):
+        return "damaged"
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return "bug"

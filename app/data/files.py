@@ -16,6 +16,7 @@ from app.data.migrations import migrate
 __all__ = [
     "back_up",
     "check",
+    "check_schema",
     "copy_into_memory",
     "create",
     "in_memory",
@@ -30,7 +31,7 @@ __all__ = [
 _BUSY_MS = 2_000
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 # A store larger than this is checked as a whole only where the last run did not end cleanly.
-_ALWAYS_CHECKED_BYTES = 16 * 1024 * 1024
+_ALWAYS_CHECKED_BYTES = 256 * 1024 * 1024
 
 
 def _text(raw: bytes) -> str:
@@ -133,14 +134,26 @@ def check(db: sqlite3.Connection, path: Path, *, left_open: bool) -> None:
     """Look for damage: in all of a small store, and in any store that wasn't closed.
 
     Raises:
-        sqlite3.DatabaseError: there is some.
+        sqlite3.DatabaseError, UnicodeDecodeError: there is some.
     """
-    if version_of(db) == 0:
+    if version_of(db) <= 0:
         raise _damaged("the file is a database, but not one of Plimsoll's")
     if left_open or path.stat().st_size <= _ALWAYS_CHECKED_BYTES:
-        answer: str = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        answer: str = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if answer != "ok":
             raise _damaged(answer)
+
+
+def check_schema(db: sqlite3.Connection) -> None:
+    """Compare the schema of a store of the current version with what it has to be.
+
+    Raises:
+        sqlite3.DatabaseError, UnicodeDecodeError: it differs; SQLite would call that our mistake.
+    """
+    query = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+    with closing(in_memory()) as model:
+        if db.execute(query).fetchall() != model.execute(query).fetchall():
+            raise _damaged("the schema is not that of a store")
 
 
 def _damaged(why: str) -> sqlite3.DatabaseError:

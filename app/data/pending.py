@@ -65,11 +65,14 @@ def _write_table(
         " WHERE c.name = ? AND t.id IS NULL",
         (table,),
     )
-    for (row_id,) in gone.fetchall():
+    removed = gone.fetchall()
+    for (row_id,) in removed:
         if table == "conversations":
             for (seq,) in disk.execute("SELECT seq FROM conversations WHERE id = ?", (row_id,)):
                 search.remove(disk, seq, row_id)
         disk.execute(f"DELETE FROM {table} WHERE id = ?", (row_id,))
+    if removed:
+        search.forget_removed(disk)
 
 
 def _index(disk: sqlite3.Connection, table: str, row_id: str) -> None:

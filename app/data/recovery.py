@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from app.data import carve, files, rows, search
+from app.data.errors import DATABASE_ERRORS
 from app.data.records import MESSAGE_STATES
 
 __all__ = ["Recovery", "Salvage", "load", "salvage"]
@@ -87,7 +88,7 @@ def _read_tables(path: Path, found: Salvage) -> bool:
     """Read as a database; True if that reached every row."""
     try:
         db = files.open_reader(path)
-    except sqlite3.Error:
+    except DATABASE_ERRORS:
         return False
     complete = True
     with closing(db):
@@ -99,7 +100,7 @@ def _read_tables(path: Path, found: Salvage) -> bool:
                     clean = _clean(table, dict(zip(columns, values, strict=True)))
                     if clean is not None:
                         found.add(table, seq, clean)
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 log.warning("%s: reading %s stopped: %s", path.name, table, error)
                 complete = False
         if complete:
@@ -110,8 +111,8 @@ def _read_tables(path: Path, found: Salvage) -> bool:
 def _whole(db: sqlite3.Connection) -> bool:
     # A page that was zeroed reads as an empty one, without any error.
     try:
-        answer: str = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    except sqlite3.Error:
+        answer: str = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    except DATABASE_ERRORS:
         return False
     return answer == "ok"
 

@@ -16,7 +16,17 @@ from typing import Any
 
 from app.data.records import SearchHit
 
-__all__ = ["create", "find", "fold", "index_message", "index_title", "rebuild", "remove", "snip"]
+__all__ = [
+    "create",
+    "find",
+    "fold",
+    "forget_removed",
+    "index_message",
+    "index_title",
+    "rebuild",
+    "remove",
+    "snip",
+]
 
 _MAX_SNIPPET_SOURCE = 200_000  # characters of a message that are looked at for a snippet
 _SNIPPET = 160
@@ -35,7 +45,6 @@ _IGNORED_MARKS = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
     "\u064b-\u065f\u0670\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
-_WORD = re.compile(r"[^\W_]+")
 
 _TABLES = """
 CREATE VIRTUAL TABLE message_search USING fts5 (
@@ -104,6 +113,12 @@ def remove(db: sqlite3.Connection, conversation_seq: int, conversation_id: str) 
     db.execute("DELETE FROM title_search WHERE rowid = ?", (conversation_seq,))
 
 
+def forget_removed(db: sqlite3.Connection) -> None:
+    """Write the index anew without the words of what was removed, which it keeps until then."""
+    for table in ("message_search", "title_search"):
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+
+
 # --- finding --------------------------------------------------------------------------------
 
 
@@ -147,7 +162,7 @@ def _condition(query: str) -> tuple[str, list[str]]:
     literals: list[str] = []
     for term in query.split()[:_MAX_TERMS]:
         folded = fold(term)
-        words = _WORD.findall(folded)
+        words = "".join(c if _in_index(c) else " " for c in folded).split()
         if words:
             phrases.append(f'"{" ".join(words)}"*')
         if "".join(words) != folded and not _UNSPACED_CHARACTER.search(term):
@@ -155,6 +170,11 @@ def _condition(query: str) -> tuple[str, list[str]]:
     conditions = ["s.body MATCH ?"] if phrases else []
     conditions += ["instr(s.body, ?) > 0"] * len(literals)
     return " AND ".join(conditions), ([" ".join(phrases)] if phrases else []) + literals
+
+
+def _in_index(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "LNM" or category == "Co"  # as the tables' tokeniser is told
 
 
 def snip(text: str, terms: list[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
