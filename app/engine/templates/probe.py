@@ -178,20 +178,21 @@ def _reasoning_marks(render: RenderTurns, manners: Manners) -> tuple[str, str] |
     if not found or _REPLY.content not in rest:
         return None
     closing = rest.partition(_REPLY.content)[0].strip()
+    # a prompt may close the reasoning that it opened
+    opening = opening.rstrip().removesuffix(closing)
     same = _shared_start(opening, head)
     before = (
         head[len(same) :].strip()  # the model writes the tag
         or opening[len(same) :].strip()  # the prompt writes it, but only for a new reply
-        or _open_tag(opening, closed if manners.thinking else "")
+        or _open_tag(opening.rstrip().removesuffix(closing), closed if manners.thinking else "")
     )
     return (before, closing) if closing and 0 < len(before) <= _MAX_MARKER_CHARS else None
 
 
 def _open_tag(opening: str, closed: str) -> str:
     """Return the tags at the end of a prompt that opens reasoning, as few as tell it apart."""
-    text = opening.rstrip()
-    for match in reversed(list(TAG.finditer(text))):
-        tag = text[match.start() :]
+    for match in reversed(list(TAG.finditer(opening))):
+        tag = opening[match.start() :].rstrip()
         if not closed.rstrip().endswith(tag):
             return tag
     return ""

@@ -120,7 +120,7 @@ class ChatTemplate:
         # the channel format has more than two tags, and is understood without them
         if learnt is None or learnt[0] == HARMONY:
             return TAGS
-        return {**TAGS, learnt[0]: learnt[1]}
+        return {learnt[0]: learnt[1], **TAGS}
 
     def reply_text(
         self, prompt: str, *, stops: Iterable[str] = (), continued: ChatMessage | None = None
@@ -296,8 +296,7 @@ class ChatTemplate:
         if tag is None:
             # a prompt that closed the reasoning beforehand did not belong to this reply
             opening = without_empty_reasoning(opening, tags)
-            known = [t for t in reversed(tags) if t in self.source]
-            tag = known[0] if known else next(iter(tags))
+            tag = next((t for t in tags if t in self.source), next(iter(tags)))
             reasoning = f"{tag}\n{reasoning}"
         if content:
             line_end = "" if reasoning.endswith("\n") else "\n"
