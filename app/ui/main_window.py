@@ -326,6 +326,7 @@ class MainWindow(QMainWindow):
         self.header.sidebar_toggled.connect(self.toggle_sidebar)
         self.picker.open_file_requested.connect(self.choose_model_file)
         self.first_run.open_file_requested.connect(self.choose_model_file)
+        self.chat.foot_moved.connect(self._place_toast)
         self.sidebar.page_requested.connect(self.show_page)
         for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
             signal.connect(self._on_chat_wanted)
@@ -426,6 +427,7 @@ class MainWindow(QMainWindow):
         self.actions_by_key["inspector"].setChecked(shown[1])
         self._place_toast()
 
+    @Slot()
     def _place_toast(self) -> None:
         if self.toast.isHidden():
             return

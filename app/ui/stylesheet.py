@@ -129,7 +129,7 @@ QComboBox QAbstractItemView {
   background: ${raised}; border: 1px solid ${line_strong}; padding: @4px@;
   selection-background-color: ${selection}; selection-color: ${ink};
 }
-QCheckBox { spacing: @8px@; border: 1px solid transparent; border-radius: @4px@; padding: @2px@; }
+QCheckBox { spacing: @8px@; border: 1px solid transparent; border-radius: @4px@; padding: @2px@ 0; }
 QCheckBox:focus { border-color: ${accent}; }
 QCheckBox::indicator {
   width: @16px@; height: @16px@; border: 1px solid ${line_strong}; border-radius: @4px@;
@@ -149,7 +149,10 @@ QMenu::item:disabled { color: ${faint}; }
 QMenu::separator { height: 1px; background: ${line}; margin: @5px@ @8px@; }
 QMenu::icon { padding-left: @8px@; }
 
-QScrollArea, QAbstractScrollArea { border: none; }
+QListWidget::item { padding: @6px@ @8px@; border-radius: @6px@; color: ${dim}; }
+QListWidget::item:hover { background: ${hover}; }
+QListWidget::item:selected { background: ${raised}; color: ${ink}; }
+QListWidget#groups { background: transparent; border: none; padding: 0; }
 QScrollArea[kind="plain"], QScrollArea[kind="plain"] > QWidget > QWidget {
   background: transparent;
 }

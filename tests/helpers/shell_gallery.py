@@ -16,8 +16,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QPainter, QPixmap
-from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from app.ui.dialogs.about import AboutDialog
+from app.ui.dialogs.chat_dialog import ChatDialog, ChatSettings
+from app.ui.dialogs.load_dialog import LoadDialog
+from app.ui.dialogs.settings_dialog import SettingsDialog
 from app.ui.main_window import MainWindow
 from app.ui.shell.views import (
     AttachmentChip,
@@ -237,12 +241,42 @@ def main() -> int:
             HeaderModel("loading", "Llama-3.1-8B-Instruct", progress=0.42)
         ),
         "first-run": lambda: _first_run(window),
+        "settings": lambda: _dialog(
+            SettingsDialog(themes, {"text_size": 110, "model_folders": ["/home/me/models"]}, window)
+        ),
+        "load": lambda: _load(themes, window),
+        "chat": lambda: _dialog(
+            ChatDialog(themes, CHATS[0][0], ChatSettings("Answer in one sentence."), {}, window)
+        ),
+        "about": lambda: _dialog(
+            AboutDialog(
+                themes,
+                "0.1.0",
+                (("Engine", "llama.cpp b6543"), ("Device", "CUDA · RTX 4070 · 12 GiB")),
+                window,
+            )
+        ),
         "keys": lambda: (window.show_keyboard_map(), window.findChild(QWidget, "keyboardMap"))[1],
     }
     over = shown[given.what]()
     _grab(window, over).save(given.out)
     window.close()
     return 0
+
+
+def _dialog(dialog: QDialog) -> QDialog:
+    dialog.show()
+    return dialog
+
+
+def _load(themes: ThemeManager, window: MainWindow) -> QDialog:
+    dialog = LoadDialog(themes, MODELS[0].name, {"n_ctx": 32768}, window, is_loaded=True)
+    dialog.set_used({"n_ctx": "32,768", "threads": "7", "flash_attention": "on"})
+    row = dialog.form.row("gpu_layers").editor.field()
+    assert isinstance(row, QLineEdit)
+    row.setText("many")
+    row.textEdited.emit("many")
+    return _dialog(dialog)
 
 
 def _first_run(window: MainWindow) -> None:

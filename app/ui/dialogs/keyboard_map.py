@@ -41,6 +41,7 @@ class KeyboardMapDialog(QDialog):
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("keyboardMap")
         self.setWindowTitle(self.tr("Keyboard map"))
         theme = themes.theme
         page = QWidget(self)

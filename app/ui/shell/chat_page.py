@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QEvent, QObject, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -23,7 +23,13 @@ def side_margin(width: int, longest: int, margin: int) -> int:
 
 
 class ChatPage(QWidget):
-    """Holds `notices`, `overflow` and `composer`; the transcript is put in by `set_transcript`."""
+    """Holds `notices`, `overflow` and `composer`; the transcript is put in by `set_transcript`.
+
+    Signals:
+        foot_moved(): the composer or the overflow bar takes another place.
+    """
+
+    foot_moved = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +47,8 @@ class ChatPage(QWidget):
         self._composer_row = QHBoxLayout()
         self._composer_row.addWidget(self.composer)
         self._column.addLayout(self._composer_row)
+        for foot in (self.overflow, self.composer):
+            foot.installEventFilter(self)
         themes.changed.connect(self._fit)
         self._fit()
 
@@ -61,6 +69,12 @@ class ChatPage(QWidget):
         """Return where the overflow bar or else the composer begins, in this page's pixels."""
         foot = self.composer if self.overflow.isHidden() else self.overflow
         return foot.geometry().top()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Say when what stands at the foot moves."""
+        if event.type() in {QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide}:
+            self.foot_moved.emit()
+        return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the composer as wide as the transcript's text."""

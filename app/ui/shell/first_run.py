@@ -13,6 +13,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.elide import ElidedLabel
+from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.shell.model_list import ModelList
 from app.ui.shell.views import FirstRun
@@ -42,6 +44,7 @@ class FirstRunPage(QScrollArea):
         self.setProperty("kind", "plain")
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._themes = themes
         self._state = FirstRun()
         page = QWidget(self)
@@ -59,16 +62,18 @@ class FirstRunPage(QScrollArea):
         )
         self._about.setProperty("kind", "dim")
         self._about.setWordWrap(True)
-        self._starter = QPushButton(self._card)
+        self._starter = QPushButton(self.tr("Start with the starter model"), self._card)
         self._starter.setProperty("kind", "primary")
         self._starter.clicked.connect(self._on_starter)
         self._open = QPushButton(self.tr("Open a GGUF file…"), self._card)
         IconKeeper(self._open, themes, "folder", "dim", 16)
         self._open.clicked.connect(self.open_file_requested)
-        self._buttons = QHBoxLayout()
+        self._starter_facts = ElidedLabel("", self._card)
+        self._starter_facts.setProperty("kind", "faint")
+        buttons = QWidget(self._card)
+        self._buttons = FlowLayout(buttons)
         self._buttons.addWidget(self._starter)
         self._buttons.addWidget(self._open)
-        self._buttons.addStretch(1)
         self._found_title = QLabel(self._card)
         self._found_title.setProperty("kind", "caps")
         self._found = ModelList(themes, self._card)
@@ -82,7 +87,8 @@ class FirstRunPage(QScrollArea):
         self._column.addWidget(self._logo)
         self._column.addWidget(self._title)
         self._column.addWidget(self._about)
-        self._column.addLayout(self._buttons)
+        self._column.addWidget(buttons)
+        self._column.addWidget(self._starter_facts)
         self._column.addWidget(self._found_title)
         self._column.addWidget(self._found)
         self._column.addWidget(self._hint)
@@ -110,10 +116,13 @@ class FirstRunPage(QScrollArea):
         self._state = state
         starter = state.starter
         self._starter.setVisible(starter is not None)
+        self._starter_facts.setVisible(starter is not None)
         if starter is not None:
-            text = self.tr("Start with %1").replace("%1", starter.name)
-            size = "" if starter.size_bytes is None else f"  ·  {format_bytes(starter.size_bytes)}"
-            self._starter.setText(text + size)
+            facts = [starter.name, starter.quantization]
+            if starter.size_bytes is not None:
+                facts.append(format_bytes(starter.size_bytes))
+            text = self.tr("The starter model is small and quick: %1.")
+            self._starter_facts.setText(text.replace("%1", " · ".join(filter(None, facts))))
         found = state.found
         self._found.set_entries(found)
         self._found.setVisible(bool(found))
@@ -139,6 +148,7 @@ class FirstRunPage(QScrollArea):
         self._card.setMaximumWidth(theme.px(560))
         self._column.setContentsMargins(theme.px(24), theme.px(24), theme.px(24), theme.px(24))
         self._column.setSpacing(theme.px(14))
+        self._buttons.setSpacing(theme.px(10))
         self._logo.setPixmap(
             pixmap(
                 "plimsoll",

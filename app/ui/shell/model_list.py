@@ -126,7 +126,9 @@ class _Delegate(QStyledItemDelegate):
         start = Qt.AlignmentFlag.AlignRight if mirrored else Qt.AlignmentFlag.AlignLeft
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        # A list that is moved through from a search field never has the focus itself.
+        active = self._view.hasFocus() or self._view.focusPolicy() == Qt.FocusPolicy.NoFocus
+        selected = active and bool(option.state & QStyle.StateFlag.State_Selected)
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
         if selected or hovered:
             painter.setPen(Qt.PenStyle.NoPen)

@@ -104,7 +104,9 @@ class ModelPicker(QFrame):
         theme = self._themes.theme
         room = anchor.screen().availableGeometry()
         width = min(theme.px(480), room.width())
-        height = min(theme.px(440), max(room.height() - theme.px(80), theme.px(200)))
+        rows = max(len(self._list.shown()), 2)
+        wanted = theme.px(118) + rows * theme.px(48)
+        height = min(wanted, theme.px(460), max(room.height() - theme.px(80), theme.px(200)))
         self.resize(width, height)
         corner = anchor.mapToGlobal(anchor.rect().bottomLeft())
         if self.isRightToLeft():

@@ -1,0 +1,94 @@
+"""What this program is, and the facts a fault report needs, ready to be copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.icons import pixmap
+from app.ui.theme import ThemeManager
+
+__all__ = ["AboutDialog"]
+
+
+class AboutDialog(QDialog):
+    """Name, version, and facts such as the engine's build and the devices."""
+
+    def __init__(
+        self,
+        themes: ThemeManager,
+        version: str,
+        facts: Sequence[tuple[str, str]] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("aboutDialog")
+        self.setWindowTitle(self.tr("About Plimsoll"))
+        theme = themes.theme
+        self._report = "\n".join(
+            [f"Plimsoll {version}", *(f"{name}: {value}" for name, value in facts)]
+        )
+        logo = QLabel(self)
+        ratio = self.devicePixelRatioF()
+        logo.setPixmap(pixmap("plimsoll", theme.css("ink"), theme.px(64), theme.px(40), ratio))
+        title = QLabel(f"Plimsoll {version}", self)
+        title.setProperty("kind", "title")
+        about = QLabel(
+            self.tr(
+                "Chats with GGUF models on this computer and shows how deeply they load it. "
+                "Nothing leaves this computer. Free software under the MIT licence; Inter and "
+                "JetBrains Mono are under the SIL Open Font Licence."
+            ),
+            self,
+        )
+        about.setProperty("kind", "dim")
+        about.setWordWrap(True)
+        grid = QGridLayout()
+        grid.setColumnStretch(1, 1)
+        grid.setHorizontalSpacing(theme.px(18))
+        grid.setVerticalSpacing(theme.px(5))
+        for row, (name, value) in enumerate(facts):
+            label = QLabel(name, self)
+            label.setProperty("kind", "small")
+            shown = QLabel(value, self)
+            shown.setTextFormat(Qt.TextFormat.PlainText)
+            shown.setWordWrap(True)
+            shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(shown, row, 1)
+        copy = QPushButton(self.tr("Copy"), self)
+        copy.setToolTip(self.tr("Copy these facts, for a fault report"))
+        copy.clicked.connect(self.copy_report)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        foot = QHBoxLayout()
+        foot.addWidget(copy)
+        foot.addStretch(1)
+        foot.addWidget(buttons)
+        column = QVBoxLayout(self)
+        side = theme.px(24)
+        column.setContentsMargins(side, side, side, theme.px(16))
+        column.setSpacing(theme.px(12))
+        for widget in (logo, title, about):
+            column.addWidget(widget)
+        column.addLayout(grid)
+        column.addStretch(1)
+        column.addLayout(foot)
+        self.resize(theme.px(460), theme.px(340))
+
+    @Slot()
+    def copy_report(self) -> None:
+        """Put the facts on the clipboard."""
+        QGuiApplication.clipboard().setText(self._report)

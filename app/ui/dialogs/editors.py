@@ -1,0 +1,364 @@
+"""One editor for each kind of setting, all with the same two methods and one signal.
+
+Values are checked by the setting itself (`Setting.check`); an editor only turns what is on screen
+into a Python value. Numbers are typed into a field of their own rather than a spin box: those end
+at 32 bits and silently correct what is typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.settings import Setting
+from app.ui.theme import ThemeManager
+
+__all__ = ["Editor", "make_editor"]
+
+_LONG_TEXTS = {"system_prompt", "grammar", "json_schema"}
+
+
+class Editor(QWidget):
+    """Base of the editors.
+
+    Signals:
+        edited(): the user changed what is on screen.
+    """
+
+    edited = Signal()
+
+    def value(self) -> object:
+        """Return what is on screen as a Python value, which may be one the setting refuses."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        """Show a value; nothing is emitted."""
+        raise NotImplementedError
+
+    def field(self) -> QWidget:
+        """Return the widget that takes the focus and the accessible name."""
+        raise NotImplementedError
+
+
+class _BoolEditor(Editor):
+    def __init__(self, setting: Setting, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._box = QCheckBox(setting.label, self)
+        self._box.clicked.connect(self.edited)
+        _row(self, self._box)
+
+    def value(self) -> object:
+        return self._box.isChecked()
+
+    def set_value(self, value: Any) -> None:
+        self._box.setChecked(bool(value))
+
+    def field(self) -> QWidget:
+        return self._box
+
+
+class NumberField(QLineEdit):
+    """A number with the arrow keys as steps; it holds what was typed until that is a number."""
+
+    def __init__(self, setting: Setting, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._setting = setting
+        self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
+    def number(self) -> object:
+        """Return the number, or the text when it is none."""
+        text = self.text().strip().replace(",", "" if self._setting.kind == "int" else ".")
+        text = text.replace("\u202f", "").replace("\u00a0", "").replace(" ", "")
+        try:
+            return int(text) if self._setting.kind == "int" else float(text)
+        except ValueError:
+            return self.text()
+
+    def show_number(self, value: Any) -> None:
+        """Show a number without needless digits."""
+        if self._setting.kind == "int":
+            self.setText(str(int(value)))
+        else:
+            self.setText(f"{float(value):.6g}")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Step with Up and Down."""
+        steps = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
+        step = steps.get(Qt.Key(event.key()))
+        current = self.number()
+        if step is None or not isinstance(current, int | float):
+            super().keyPressEvent(event)
+            return
+        setting = self._setting
+        wanted = current + step * (setting.step or 1)
+        low = setting.minimum if setting.minimum is not None else wanted
+        high = setting.maximum if setting.maximum is not None else wanted
+        self.show_number(min(max(wanted, low), high))
+        self.textEdited.emit(self.text())
+
+
+class _NumberEditor(Editor):
+    def __init__(self, setting: Setting, themes: ThemeManager, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._number = NumberField(setting, self)
+        self._number.setFixedWidth(themes.theme.px(120))
+        self._number.textEdited.connect(self.edited)
+        unit = QLabel(setting.unit, self)
+        unit.setProperty("kind", "faint")
+        _row(self, self._number, unit, stretch=True)
+
+    def value(self) -> object:
+        return self._number.number()
+
+    def set_value(self, value: Any) -> None:
+        self._number.show_number(value)
+
+    def field(self) -> QWidget:
+        return self._number
+
+
+class _Choice(QComboBox):
+    """A combo box that a scrolling page does not change in passing."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()
+
+
+class _ChoiceEditor(Editor):
+    def __init__(self, choices: Sequence[tuple[str, str]], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._box = _Choice(self)
+        for name, text in choices:
+            self._box.addItem(text, name)
+        self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self._box.activated.connect(self.edited)
+        _row(self, self._box, stretch=True)
+
+    def value(self) -> object:
+        return self._box.currentData()
+
+    def set_value(self, value: Any) -> None:
+        self._box.setCurrentIndex(max(self._box.findData(value), 0))
+
+    def field(self) -> QWidget:
+        return self._box
+
+
+class _LineEditor(Editor):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._line = QLineEdit(self)
+        self._line.textEdited.connect(self.edited)
+        _row(self, self._line)
+
+    def value(self) -> object:
+        return self._line.text()
+
+    def set_value(self, value: Any) -> None:
+        self._line.setText(str(value))
+
+    def field(self) -> QWidget:
+        return self._line
+
+
+class _TextEditor(Editor):
+    """Several lines: one text, or with ``as_lines`` a list of texts."""
+
+    def __init__(
+        self, themes: ThemeManager, parent: QWidget, *, as_lines: bool, rows: int = 4
+    ) -> None:
+        super().__init__(parent)
+        self._as_lines = as_lines
+        self._text = QPlainTextEdit(self)
+        self._text.setTabChangesFocus(True)
+        self._text.setFixedHeight(
+            rows * self._text.fontMetrics().lineSpacing() + themes.theme.px(20)
+        )
+        self._text.textChanged.connect(self._on_changed)
+        self._quiet = False
+        _row(self, self._text)
+
+    def value(self) -> object:
+        text = self._text.toPlainText()
+        if not self._as_lines:
+            return text
+        # A line break within a stop string is written \n, since lines separate the strings.
+        return tuple(line.replace("\\n", "\n") for line in text.split("\n") if line)
+
+    def set_value(self, value: Any) -> None:
+        shown = value
+        if self._as_lines:
+            shown = "\n".join(str(line).replace("\n", "\\n") for line in value)
+        self._quiet = True
+        self._text.setPlainText(str(shown))
+        self._quiet = False
+
+    def field(self) -> QWidget:
+        return self._text
+
+    @Slot()
+    def _on_changed(self) -> None:
+        if not self._quiet:
+            self.edited.emit()
+
+
+class _FoldersEditor(Editor):
+    def __init__(self, themes: ThemeManager, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._list = QListWidget(self)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self._list.setFixedHeight(themes.theme.px(96))
+        add = QPushButton(self.tr("Add a folder…"), self)
+        add.setProperty("kind", "small")
+        add.clicked.connect(self._ask)
+        self._remove = QPushButton(self.tr("Remove"), self)
+        self._remove.setProperty("kind", "small")
+        self._remove.clicked.connect(self._on_remove)
+        self._list.currentRowChanged.connect(self._on_row)
+        buttons = QHBoxLayout()
+        buttons.addWidget(add)
+        buttons.addWidget(self._remove)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._list)
+        column.addLayout(buttons)
+        self._on_row(-1)
+
+    def value(self) -> object:
+        return tuple(self._list.item(row).text() for row in range(self._list.count()))
+
+    def set_value(self, value: Any) -> None:
+        self._list.clear()
+        self._list.addItems([str(folder) for folder in value])
+
+    def field(self) -> QWidget:
+        return self._list
+
+    def add_folder(self, folder: str) -> None:
+        """Add a folder, once."""
+        if folder and folder not in self.value():  # type: ignore[operator]
+            self._list.addItem(folder)
+            self.edited.emit()
+
+    @Slot()
+    def _ask(self) -> None:
+        dialog = QFileDialog(self, self.tr("Add a folder with models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.add_folder)
+        dialog.open()
+
+    @Slot()
+    def _on_remove(self) -> None:
+        if self._list.currentRow() >= 0:
+            self._list.takeItem(self._list.currentRow())
+            self.edited.emit()
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        self._remove.setEnabled(row >= 0)
+
+
+class _OptionalEditor(Editor):
+    """An editor beside a box that stands for None ("chosen by Plimsoll")."""
+
+    def __init__(self, setting: Setting, inner: Editor, parent: QWidget) -> None:
+        super().__init__(parent)
+        assert setting.none_label is not None
+        self._inner = inner
+        inner.setParent(self)
+        self._fallback = setting.minimum if setting.kind in {"int", "float"} else ""
+        self._none = QCheckBox(setting.none_label, self)
+        self._none.setAccessibleName(f"{setting.label}: {setting.none_label}")
+        self._none.clicked.connect(self._on_none)
+        inner.edited.connect(self.edited)
+        if isinstance(inner, _TextEditor):
+            column = QVBoxLayout(self)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.addWidget(self._none)
+            column.addWidget(inner)
+        else:
+            inner.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+            _row(self, inner, self._none, stretch=True)
+
+    def value(self) -> object:
+        return None if self._none.isChecked() else self._inner.value()
+
+    def set_value(self, value: Any) -> None:
+        self._none.setChecked(value is None)
+        if value is not None:
+            self._inner.set_value(value)
+        elif isinstance(self._inner.value(), str):
+            # Nothing was typed yet: begin with something the setting takes.
+            self._inner.set_value(self._fallback)
+        self._show_state()
+
+    def field(self) -> QWidget:
+        return self._none if self._none.isChecked() else self._inner.field()
+
+    @Slot()
+    def _on_none(self) -> None:
+        self._show_state()
+        if not self._none.isChecked():
+            self._inner.field().setFocus()
+        self.edited.emit()
+
+    def _show_state(self) -> None:
+        self._inner.setDisabled(self._none.isChecked())
+        if isinstance(self._inner, _TextEditor):
+            self._inner.setHidden(self._none.isChecked())
+
+
+def make_editor(
+    setting: Setting,
+    themes: ThemeManager,
+    parent: QWidget,
+    choices: Sequence[tuple[str, str]] = (),
+) -> Editor:
+    """Return the editor of a setting. ``choices`` offers a list for a text."""
+    editor: Editor
+    if setting.kind == "bool":
+        editor = _BoolEditor(setting, parent)
+    elif setting.kind in {"int", "float"}:
+        editor = _NumberEditor(setting, themes, parent)
+    elif choices or setting.kind == "choice":
+        editor = _ChoiceEditor(choices or setting.choices, parent)
+    elif setting.kind == "folders":
+        editor = _FoldersEditor(themes, parent)
+    elif setting.kind == "lines":
+        editor = _TextEditor(themes, parent, as_lines=True, rows=2)
+    elif setting.key in _LONG_TEXTS:
+        editor = _TextEditor(themes, parent, as_lines=False)
+    else:
+        editor = _LineEditor(parent)
+    if setting.none_label is not None:
+        editor = _OptionalEditor(setting, editor, parent)
+    return editor
+
+
+def _row(editor: QWidget, *widgets: QWidget, stretch: bool = False) -> None:
+    row = QHBoxLayout(editor)
+    row.setContentsMargins(0, 0, 0, 0)
+    for widget in widgets:
+        row.addWidget(widget)
+    if stretch:
+        row.addStretch(1)

@@ -1,0 +1,124 @@
+"""The program's settings: groups as pages, a search over all, each change in force at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.settings import by_scope
+from app.ui.dialogs.form import SettingsForm
+from app.ui.theme import ThemeManager
+
+__all__ = ["SettingsDialog"]
+
+
+class SettingsDialog(QDialog):
+    """Settings of scope ``app``.
+
+    Signals:
+        value_changed(str, object): a setting's key and its new value, to be kept and applied.
+    """
+
+    value_changed = Signal(str, object)
+
+    def __init__(
+        self, themes: ThemeManager, values: Mapping[str, Any], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("settingsDialog")
+        self.setWindowTitle(self.tr("Settings"))
+        theme = themes.theme
+        self._search = QLineEdit(self)
+        self._search.setPlaceholderText(self.tr("Search settings"))
+        self._search.setAccessibleName(self.tr("Search settings"))
+        self._search.textChanged.connect(self._on_query)
+        self.form = SettingsForm(by_scope("app"), themes, self, fold_advanced=False)
+        self.form.set_values(values)
+        self.form.value_changed.connect(self.value_changed)
+        self._groups = QListWidget(self)
+        self._groups.setObjectName("groups")
+        self._groups.setAccessibleName(self.tr("Groups of settings"))
+        self._names = self.form.groups()
+        for name in self._names:
+            self._groups.addItem(QCoreApplication.translate("Settings", name))
+        self._groups.currentRowChanged.connect(self._on_group)
+        self._nothing = QLabel(self.tr("No setting matches."), self)
+        self._nothing.setProperty("kind", "faint")
+        self._nothing.hide()
+        self._problem = QLabel(self)
+        self._problem.setProperty("kind", "error")
+        self._problem.setWordWrap(True)
+        self._problem.hide()
+
+        page = QWidget(self)
+        inner = QVBoxLayout(page)
+        inner.setContentsMargins(theme.px(18), theme.px(4), theme.px(14), theme.px(10))
+        inner.addWidget(self._nothing)
+        inner.addWidget(self.form, 1)
+        area = QScrollArea(self)
+        area.setProperty("kind", "plain")
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidgetResizable(True)
+        area.setWidget(page)
+        left = QVBoxLayout()
+        left.setSpacing(theme.px(8))
+        left.addWidget(self._search)
+        left.addWidget(self._groups, 1)
+        self._search.setFixedWidth(theme.px(180))
+        self._groups.setFixedWidth(theme.px(180))
+        middle = QHBoxLayout()
+        middle.addLayout(left)
+        middle.addWidget(area, 1)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        side = theme.px(16)
+        column.setContentsMargins(side, side, side, side)
+        column.setSpacing(theme.px(10))
+        column.addLayout(middle, 1)
+        column.addWidget(self._problem)
+        column.addWidget(buttons)
+        self._groups.setCurrentRow(0)
+        self.resize(theme.px(740), theme.px(560))
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Show values that were changed elsewhere (the text size, by its keys)."""
+        self.form.set_values(values)
+
+    def show_problem(self, text: str) -> None:
+        """Say why a change could not be kept; empty takes it away."""
+        self._problem.setText(text)
+        self._problem.setVisible(bool(text))
+
+    def show_group(self, group: str) -> None:
+        """Turn to a group's page."""
+        if group in self._names:
+            self._search.clear()
+            self._groups.setCurrentRow(self._names.index(group))
+
+    @Slot(int)
+    def _on_group(self, row: int) -> None:
+        if 0 <= row < len(self._names):
+            self._search.clear()
+            self.form.set_group(self._names[row])
+
+    @Slot(str)
+    def _on_query(self, query: str) -> None:
+        found = self.form.set_query(query)
+        self._nothing.setVisible(found == 0)
+        self._groups.setDisabled(bool(query.strip()))
