@@ -211,7 +211,14 @@ class EngineClient:
             thread.join(timeout=_GRACE_S)
         end = WorkerEnd(code, self._phase, last_lines=tuple(self._last_lines))
         self._release()
-        return WorkerDied(end, recovery_after(end, compatibility=self.compatibility))
+        recovery = recovery_after(
+            end, compatibility=self.compatibility, can_repeat=self._phase != "decode"
+        )
+        if recovery.compatibility and not self.compatibility:
+            self.compatibility = True
+            if self._remember is not None and self.hello is not None:
+                self._remember(self.hello)
+        return WorkerDied(end, recovery)
 
     def new_id(self) -> int:
         """Return an id for a request."""
@@ -287,15 +294,11 @@ class EngineClient:
         except WorkerDied as death:
             if not death.recovery.restart:
                 raise
-            hello = self.hello
-            self.compatibility = True
             if self._on_notice is not None:
                 self._on_notice(death.recovery.sentence)
             self.start()
             options = msgspec.structs.replace(options, compatibility=True)
             info = self._load_once(path, options, on_progress)
-            if self._remember is not None and hello is not None:
-                self._remember(hello)
         self._loaded = (path, options)
         return info
 
@@ -333,14 +336,10 @@ class EngineClient:
         except WorkerDied as death:
             if began or not death.recovery.restart or self._loaded is None:
                 raise
-            hello = self.hello
-            self.compatibility = True
             if self._on_notice is not None:
                 self._on_notice(death.recovery.sentence)
             self.start()
             self.load(*self._loaded)
-            if self._remember is not None and hello is not None:
-                self._remember(hello)
             self._phase = "prefill"
             self.send(request)
             yield from self.messages(request.id)

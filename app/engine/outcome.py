@@ -105,11 +105,12 @@ class Recovery:
     advice: tuple[str, ...]
 
 
-def recovery_after(end: WorkerEnd, *, compatibility: bool) -> Recovery:
+def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = True) -> Recovery:
     """Return what to do after a worker's end.
 
-    Only an illegal instruction restarts by itself, once, in compatibility mode. A shortage of
-    memory never does: the same load would meet the same shortage.
+    Only an illegal instruction restarts by itself, once, in compatibility mode, and only if what
+    was asked can be asked again (``can_repeat``: no text came yet). A shortage of memory never
+    does: the same load would meet the same shortage.
     """
     if end.out_of_memory:
         return Recovery(
@@ -119,6 +120,13 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool) -> Recovery:
             ("Use a smaller context", "Put fewer layers on the GPU", "Use a smaller KV type"),
         )
     if end.illegal_instruction:
+        if not compatibility and not can_repeat:
+            return Recovery(
+                False,
+                True,
+                end.sentence + " The model will be loaded in compatibility mode from now on.",
+                ("Load the model again",),
+            )
         if not compatibility:
             return Recovery(
                 True,

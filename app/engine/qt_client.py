@@ -316,6 +316,7 @@ class EngineProcess(QObject):
                 self._set(status="decode")
         elif isinstance(message, Done):
             self._resend = None
+            self._began = False
             self._set(status="ready")
         elif isinstance(message, Failed):
             if isinstance(request, Load):
@@ -357,24 +358,28 @@ class EngineProcess(QObject):
             last_lines=tuple(worker.last_lines),
         )
         worker.deleteLater()
-        recovery = recovery_after(end, compatibility=self._state.compatibility)
-        if recovery.restart and self._load is not None and not self._began:
+        recovery = recovery_after(
+            end, compatibility=self._state.compatibility, can_repeat=not self._began
+        )
+        if recovery.compatibility and not self._state.compatibility:
+            hello = self._state.hello
+            self._set(compatibility=True)
+            if hello is not None:
+                self.compatibility_needed.emit(hello)
+        if recovery.restart and self._load is not None:
             self._restart_compatible(recovery)
         else:
             self._lose(end, recovery)
 
     def _restart_compatible(self, recovery: Recovery) -> None:
         assert self._load is not None
-        hello = self._state.hello
         self.notice.emit(recovery.sentence)
-        if hello is not None:
-            self.compatibility_needed.emit(hello)
         options = msgspec.structs.replace(self._load.options, compatibility=True)
         self._load = msgspec.structs.replace(self._load, options=options)
         self._pending[self._load.id] = self._load
         if self._resend is not None and self._resend.id not in self._pending:
             self._resend = None
-        self._set(status="loading", compatibility=True, hello=None, pid=None, fraction=0.0)
+        self._set(status="loading", hello=None, pid=None, fraction=0.0)
         self._spawn()
         self._waiting_load = self._load
 

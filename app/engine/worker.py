@@ -27,6 +27,7 @@ from app.engine.protocol import (
     Counted,
     CountTokens,
     Done,
+    EngineMessage,
     Failed,
     Fault,
     Generate,
@@ -151,9 +152,13 @@ class Worker:
         except Aborted:
             self._fail(request.id, EngineFailure("cancelled", "Cancelled."))
         finally:
-            self._current = 0
-            self._inbox.busy.clear()
             self._serve_small()
+
+    def _finish(self, message: EngineMessage) -> None:
+        """Send a final message; whoever hears it may ask again at once."""
+        self._current = 0
+        self._inbox.busy.clear()
+        self._outbox.send(message)
 
     def _answer(self, request: Request) -> None:
         match request:
@@ -161,7 +166,7 @@ class Worker:
                 self._load(request)
             case Unload():
                 self._free()
-                self._outbox.send(Unloaded(id=request.id))
+                self._finish(Unloaded(id=request.id))
             case Generate():
                 self._generate(request)
             case Measure():
@@ -178,7 +183,7 @@ class Worker:
         detail = failure.detail or (
             self._engine.last_words() if failure.kind in {"engine", "out_of_memory"} else ""
         )
-        self._outbox.send(
+        self._finish(
             Failed(
                 id=request_id,
                 kind=failure.kind,
@@ -194,7 +199,9 @@ class Worker:
         while not self._inbox.small.empty():
             request = self._inbox.small.get()
             if self._loaded is None:
-                self._fail(request.id, EngineFailure("no_model", "No model is loaded."))
+                self._outbox.send(
+                    Failed(id=request.id, kind="no_model", message="No model is loaded.")
+                )
             else:
                 tokens = self._loaded.prompts.count_text(request.text)
                 self._outbox.send(Counted(id=request.id, tokens=tokens))
@@ -238,7 +245,7 @@ class Worker:
         except BaseException:
             model.close()
             raise
-        self._outbox.send(Loaded(id=request.id, model=self._info(model.info, template)))
+        self._finish(Loaded(id=request.id, model=self._info(model.info, template)))
 
     def _info(self, info: ModelInfo, template: ChatTemplate) -> ModelInfo:
         return msgspec.structs.replace(
@@ -276,7 +283,7 @@ class Worker:
     def _measure(self, request: Measure) -> None:
         prompt = self._build(request)
         reusable = self._model().cache.reusable(prompt.tokens)
-        self._outbox.send(Measured(id=request.id, fit=prompt.fit, reusable_tokens=reusable))
+        self._finish(Measured(id=request.id, fit=prompt.fit, reusable_tokens=reusable))
 
     def _render(self, request: Render) -> None:
         prompt = self._build(request)
@@ -287,9 +294,7 @@ class Worker:
         vocab = self._model().model.vocab
         if vocab.with_bos([]) and vocab.bos_text and not text.startswith(vocab.bos_text):
             text = vocab.bos_text + text
-        self._outbox.send(
-            Rendered(id=request.id, text=text, tokens=len(prompt.tokens), fit=prompt.fit)
-        )
+        self._finish(Rendered(id=request.id, text=text, tokens=len(prompt.tokens), fit=prompt.fit))
 
     def _generate(self, request: Generate) -> None:
         received_s = time.monotonic()
@@ -312,7 +317,7 @@ class Worker:
         loaded.prompts.remember_reply(prompt, outcome.kept_text, outcome.kept_tokens)
         stats = msgspec.structs.replace(outcome.stats, load_s=loaded.load_s)
         loaded.load_s = None  # belongs to the first turn alone
-        self._outbox.send(
+        self._finish(
             Done(
                 id=request.id,
                 conversation=request.conversation,

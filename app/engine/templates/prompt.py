@@ -133,12 +133,12 @@ class ChatTemplate:
             continued: the reply that is gone on with, if it is (``continue_reply`` of `render`).
         """
         tags = self.reasoning_tags()
-        resumed = continued is not None and bool(continued.content)
         opened: str | None = None
-        if continued is not None and continued.reasoning and not resumed:
-            opened = max((*tags, HARMONY), key=prompt.rfind)
-        elif not resumed:
+        resumed = continued is not None and bool(continued.content or continued.reasoning)
+        if not resumed:
             opened = opened_by(prompt, tags)
+        elif continued is not None and not continued.content:
+            opened = max((*tags, HARMONY), key=prompt.rfind)
         return ReplyText(
             stops=stops,
             turn_ends=(self.turn_end(), *self.stops),

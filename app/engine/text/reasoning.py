@@ -99,7 +99,8 @@ class ReasoningSplitter:
 
     Args:
         opened: the tag by which the prompt opened reasoning, from `opened_by`.
-        resumed: the reply goes on inside an answer, so no tag opens reasoning.
+        resumed: the reply goes on with text that was begun before: inside reasoning if ``opened``
+            says so, else inside an answer, where no tag opens reasoning.
         tags: opening tags with their closing ones.
     """
 
@@ -122,7 +123,7 @@ class ReasoningSplitter:
         self._held = ""
         if opened is not None:
             self._state = "reasoning"
-            self._fresh = True
+            self._fresh = not resumed
         elif resumed:
             self._state = "answer"
 

@@ -46,7 +46,8 @@ class ReplyText:
             begins with one counts only where the model emitted that very token, so that it can
             write about such texts.
         opened_by: tag of the reasoning that the prompt opened (`app.engine.text.opened_by`).
-        resumed: the reply goes on inside an answer that was begun before.
+        resumed: the reply goes on with text that was begun before: inside reasoning if
+            ``opened_by`` says so, else inside an answer.
         tags: opening tags of reasoning with their closing ones (`ChatTemplate.reasoning_tags`).
 
     Attributes:

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from app.engine.outcome import WorkerEnd, recovery_after
+
+OOM = ("ggml_backend_cuda_buffer_type_alloc_buffer: cudaMalloc failed: out of memory",)
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (WorkerEnd(-signal.SIGKILL, "load"), "killed while loading the model"),
+        (WorkerEnd(-signal.SIGSEGV, "decode"), "crashed while writing the reply"),
+        (WorkerEnd(-signal.SIGILL, "prefill"), "instruction that this processor does not have"),
+        (WorkerEnd(0xC000001D, "load"), "instruction that this processor does not have"),
+        (WorkerEnd(-1073741795, "load"), "instruction that this processor does not have"),
+        (WorkerEnd(0xC0000005, "decode"), "memory fault"),
+        (WorkerEnd(-signal.SIGABRT, "decode", last_lines=OOM), "ran out of memory while writing"),
+        (WorkerEnd(-signal.SIGABRT, "load"), "SIGABRT"),
+        (
+            WorkerEnd(
+                -signal.SIGABRT,
+                "prefill",
+                last_lines=("x", "ggml.c:12: GGML_ASSERT(a == b) failed", "y"),
+            ),
+            "GGML_ASSERT(a == b) failed",
+        ),
+        (WorkerEnd(3, "idle"), "exit code 3"),
+        (WorkerEnd(-64, "idle"), "SIGRTMAX"),
+    ],
+)
+def test_end_is_told_in_words(end: WorkerEnd, words: str) -> None:
+    assert words in end.sentence
+    assert end.sentence.endswith(".") or "GGML" in end.sentence
+
+
+def test_a43_illegal_instruction_restarts_once_in_compatibility_mode() -> None:
+    end = WorkerEnd(-signal.SIGILL, "load")
+    first = recovery_after(end, compatibility=False)
+    assert first.restart
+    assert first.compatibility
+    assert "compatibility mode" in first.sentence
+    second = recovery_after(end, compatibility=True)
+    assert not second.restart
+    assert second.advice
+
+
+def test_a42_out_of_memory_is_never_retried() -> None:
+    recovery = recovery_after(
+        WorkerEnd(-signal.SIGABRT, "load", last_lines=OOM), compatibility=False
+    )
+    assert not recovery.restart
+    assert recovery.advice[0] == "Use a smaller context"
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT", "SIGTERM"])
+def test_a41_other_ends_wait_for_the_user(name: str) -> None:
+    end = WorkerEnd(-signal.Signals[name], "decode")
+    recovery = recovery_after(end, compatibility=False)
+    assert not recovery.restart
+    assert "Load the model again" in recovery.advice
