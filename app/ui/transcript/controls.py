@@ -1,0 +1,123 @@
+"""What can be done with a message, as buttons; the same table gives icons, names and keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtWidgets import QWidget
+
+from app.ui.transcript.buttons import TextButton
+from app.ui.transcript.host import RowHost
+from app.ui.transcript.items import MessageView
+
+__all__ = ["CONTROLS", "Control", "ControlBar", "controls_for", "tr"]
+
+
+def tr(text: str) -> str:
+    """Translate a text of the transcript."""
+    return QCoreApplication.translate("Transcript", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One thing to do with a message; ``key`` is its key while the message has the focus."""
+
+    kind: str
+    icon: str
+    label: str
+    tip: str
+    key: str
+    word: bool = True
+
+
+CONTROLS: Final = (
+    Control("previous_version", "previous", "Previous version", "Earlier version", "Left", False),
+    Control("next_version", "next", "Next version", "Later version", "Right", False),
+    Control("regenerate", "regenerate", "Regenerate", "Answer again", "R"),
+    Control(
+        "regenerate_with",
+        "regenerate_with",
+        "Regenerate with another model",
+        "Answer again with another model",
+        "Shift+R",
+        False,
+    ),
+    Control("continue", "continue", "Continue", "Go on where the reply ends", "G"),
+    Control("edit", "edit", "Edit", "Change the text", "E"),
+    Control("copy", "copy", "Copy", "Copy as Markdown", "C"),
+    Control("delete", "delete", "Delete", "Delete this message", "Del", False),
+)
+
+
+def controls_for(view: MessageView) -> tuple[Control, ...]:
+    """Return what can be done with a message now."""
+    if view.role not in ("user", "assistant") or view.state in ("streaming", "waiting"):
+        return ()
+    kinds = {"edit", "copy", "delete"}
+    if view.version_count > 1:
+        kinds |= {"previous_version", "next_version"}
+    if view.role == "assistant":
+        kinds |= {"regenerate", "regenerate_with"}
+        if view.state in ("stopped", "interrupted", "failed") and view.text:
+            kinds.add("continue")
+    return tuple(control for control in CONTROLS if control.kind in kinds)
+
+
+class ControlBar:
+    """The buttons of one message, children of the widget they stand in."""
+
+    def __init__(self, host: RowHost, parent: QWidget, *, words: bool) -> None:
+        self._host = host
+        self._words = words
+        self._message = ""
+        self.buttons: list[TextButton] = []
+        self._by_kind: dict[str, TextButton] = {}
+        self.version = ""
+        for control in CONTROLS:
+            word = tr(control.label) if control.word and words else ""
+            button = TextButton(host, parent, control.icon, word)
+            button.setAccessibleName(tr(control.label))
+            button.setToolTip(f"{tr(control.tip)} ({control.key})")
+            button.setObjectName(control.kind)
+            button.clicked.connect(lambda _=False, kind=control.kind: self._act(kind))
+            button.hide()
+            self._by_kind[control.kind] = button
+
+    def set_view(self, view: MessageView) -> None:
+        """Offer what can be done with a message."""
+        self._message = view.id
+        offered = [control.kind for control in controls_for(view)]
+        self.buttons = [self._by_kind[kind] for kind in offered]
+        for kind, button in self._by_kind.items():
+            if kind not in offered:
+                button.hide()
+        self._by_kind["previous_version"].setEnabled(view.version_index > 0)
+        self._by_kind["next_version"].setEnabled(view.version_index + 1 < view.version_count)
+        many = view.version_count > 1
+        self.version = f"{view.version_index + 1}/{view.version_count}" if many else ""
+
+    def set_shown(self, shown: bool, *, tab: bool) -> None:
+        """Show the buttons; versions are always shown, so that nobody misses them."""
+        for button in self.buttons:
+            button.setVisible(shown or button.objectName().endswith("_version"))
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus if tab else Qt.FocusPolicy.ClickFocus)
+
+    def set_compact(self, compact: bool) -> None:
+        """Leave out the words."""
+        for button in self.buttons:
+            button.compact = compact
+
+    def has_focus(self) -> bool:
+        """Tell whether one of the buttons has the keyboard's focus."""
+        return any(button.hasFocus() for button in self.buttons)
+
+    def confirm_copy(self) -> None:
+        """Say that the message was copied."""
+        self._by_kind["copy"].confirm(tr("Copied") if self._words else "")
+
+    def _act(self, kind: str) -> None:
+        if kind == "copy":
+            self.confirm_copy()
+        self._host.act(kind, self._message)

@@ -1,0 +1,245 @@
+"""A message in the transcript: its view, its rows, and when its text is parsed.
+
+Entries are made for every message of a conversation, so making one costs next to nothing: the
+text is parsed when `open` is called, in steps that keep within a time.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Final
+
+from app.ui.transcript.blocks import plain_text
+from app.ui.transcript.items import MessageView
+from app.ui.transcript.rows import BlockRows, Row, RowKind
+from app.ui.transcript.stream_markdown import StreamMarkdown, parse_markdown
+
+__all__ = ["Entry"]
+
+_LIVE: Final = ("streaming", "waiting")
+_LONG: Final = 8000
+
+
+def _estimate(view: MessageView) -> int:
+    """Return about how high a message will be, in pixels."""
+    text = view.text
+    lines = text.count("\n") + len(text) // 90 + 1
+    match view.role:
+        case "user":
+            return 21 * min(lines, 30) + 18
+        case "assistant":
+            return 21 * lines + 26 + (26 if view.reasoning else 0)
+        case _:
+            return 28
+
+
+def _body(text: str) -> BlockRows:
+    stream = StreamMarkdown()
+    stream.feed(text)
+    return BlockRows(stream)
+
+
+class Entry:
+    """One message.
+
+    Attributes:
+        view: what is shown.
+        rows: its rows, one `PENDING` row before it is opened.
+        unfolded: whether the reasoning is shown.
+        editing: whether an editor stands in its place.
+        draft: what has been typed into that editor.
+    """
+
+    def __init__(self, view: MessageView) -> None:
+        self.view = view
+        self.unfolded = False
+        self.editing = False
+        self.draft: str | None = None
+        self.is_open = False
+        self._answer: BlockRows | None = None
+        self._thought: BlockRows | None = None
+        self._extra: dict[RowKind, Row] = {}
+        self.rows: list[Row] = [Row(RowKind.PENDING, view, height=_estimate(view))]
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the message is still being written."""
+        return self.view.state in _LIVE
+
+    def open(self, budget_s: float | None = None) -> list[Row] | None:
+        """Parse the text and make the rows; return the rows that are gone.
+
+        With a budget the work stops after about that long; None says that some is left, and
+        the rows are still what they were.
+        """
+        if self.is_open:
+            return []
+        if self.view.role == "assistant" and not self._parse(budget_s):
+            return None
+        self.is_open = True
+        gone = self.rows
+        self.rows = []
+        return gone + self.sync()[1]
+
+    def _parse(self, budget_s: float | None) -> bool:
+        if self._answer is None:
+            self._answer = _body(self.view.text)
+        end = None if budget_s is None else time.perf_counter() + budget_s
+        while self._answer.stream.advance():
+            if end is not None and time.perf_counter() >= end:
+                return False
+        if not self.is_live:
+            self._answer.stream.finish()
+        return True
+
+    def append(self, answer: str, reasoning: str) -> None:
+        """Take more text of a message that is being written; nothing is parsed yet."""
+        view = self.view
+        self.view = replace(
+            view,
+            text=view.text + answer,
+            reasoning=view.reasoning + reasoning,
+            state="streaming" if view.state == "waiting" else view.state,
+            progress=None,
+        )
+        if answer and self._answer is not None:
+            self._answer.stream.feed(answer)
+        if reasoning and self._thought is not None:
+            self._thought.stream.feed(reasoning)
+
+    def set_view(self, view: MessageView) -> tuple[list[Row], list[Row]]:
+        """Show another value; return the rows that changed and those that are gone.
+
+        What was parsed is kept when the text only grew. A long text that is another one waits
+        to be opened again, so that switching versions never parses all of it at once.
+        """
+        before, self.view = self.view, view
+        live = self.is_live
+        if self._answer is not None:
+            grown = view.text.startswith(before.text)
+            if not grown and len(view.text) > _LONG:
+                return [], self._close()
+            self._answer = self._carried(self._answer, before.text, view.text, live)
+        if self._thought is not None:
+            self._thought = self._carried(self._thought, before.reasoning, view.reasoning, live)
+        if not self.is_open:
+            self.rows[0].content = view
+            self.rows[0].height = _estimate(view)
+        return self.sync()
+
+    def _close(self) -> list[Row]:
+        """Forget what was parsed; return the rows that are gone."""
+        gone = self.rows
+        self._answer = self._thought = None
+        self._extra.clear()
+        self.is_open = False
+        self.rows = [Row(RowKind.PENDING, self.view, height=_estimate(self.view))]
+        return gone
+
+    @staticmethod
+    def _carried(part: BlockRows, before: str, after: str, live: bool) -> BlockRows:
+        finished = part.stream.is_finished
+        if after == before and (finished or not live):
+            part.stream.finish()
+        elif after.startswith(before) and not finished:
+            part.stream.feed(after[len(before) :])
+            if not live:
+                part.stream.finish()
+        else:
+            stream = StreamMarkdown()
+            stream.feed(after)
+            if not live:
+                stream.finish()
+            part.move_to(stream)
+        return part
+
+    def sync(self) -> tuple[list[Row], list[Row]]:
+        """Bring the rows up to date; return those that changed and those that are gone."""
+        if not self.is_open:
+            return [self.rows[0]], []
+        before = self.rows
+        changed: list[Row] = []
+        if self.editing:
+            self.rows = [self._row(RowKind.EDITOR, 0, changed)]
+        elif self.view.role == "user":
+            self.rows = [self._row(RowKind.BUBBLE, 0, changed)]
+        elif self.view.role == "assistant":
+            self.rows = self._assistant_rows(changed)
+        else:
+            kind = RowKind.CUT if self.view.role == "memory_cut" else RowKind.NOTE
+            self.rows = [self._row(kind, 0, changed)]
+        kept = {id(row) for row in self.rows}
+        return changed, [row for row in before if id(row) not in kept]
+
+    def _row(self, kind: RowKind, gap: int, changed: list[Row]) -> Row:
+        """Return the row of a kind that a message has once, showing the present view."""
+        row = self._extra.get(kind)
+        if row is None:
+            row = self._extra[kind] = Row(kind, self.view, gap)
+            changed.append(row)
+        elif row.content is not self.view:
+            row.content = self.view
+            row.invalidate()
+            changed.append(row)
+        row.gap = gap
+        return row
+
+    def _assistant_rows(self, changed: list[Row]) -> list[Row]:
+        view = self.view
+        rows: list[Row] = []
+        if view.reasoning:
+            rows.append(self._row(RowKind.REASONING, 0, changed))
+            if self.unfolded:
+                rows.extend(self._thought_rows(changed))
+        answer = self._answer
+        if answer is not None:
+            answer.stream.update()
+            updated, _ = answer.sync(live=self.is_live)
+            changed.extend(updated)
+            if answer.rows:
+                answer.rows[0].gap = 10 if rows else 0
+            rows.extend(answer.rows)
+            self._mark_caret(answer.rows, changed)
+        if view.state == "waiting":
+            rows.append(self._row(RowKind.WAITING, 8 if rows else 0, changed))
+        if view.note or view.state in ("interrupted", "stopped", "failed"):
+            rows.append(self._row(RowKind.NOTE, 10 if rows else 0, changed))
+        rows.append(self._row(RowKind.META, 6 if rows else 0, changed))
+        return rows
+
+    def _thought_rows(self, changed: list[Row]) -> list[Row]:
+        if self._thought is None:
+            self._thought = _body(self.view.reasoning)
+            self._thought.reasoning = True
+        thought = self._thought
+        if not self.is_live:
+            thought.stream.finish()
+        thought.stream.update()
+        updated, _ = thought.sync(live=self.is_live)
+        changed.extend(updated)
+        if thought.rows:
+            thought.rows[0].gap = 6
+        return thought.rows
+
+    def _mark_caret(self, rows: list[Row], changed: list[Row]) -> None:
+        """Let the caret stand at the end of the text that is being written."""
+        writing = self.view.state == "streaming"
+        for row in rows[-2:]:
+            caret = writing and row is rows[-1] and row.kind is RowKind.TEXT
+            if row.caret != caret:
+                row.caret = caret
+                if row not in changed:
+                    changed.append(row)
+
+    def plain_text(self) -> str:
+        """Return the message without Markdown's marks."""
+        if self.view.role != "assistant":
+            return self.view.text
+        if self._answer is None or not self.is_open:
+            return plain_text(parse_markdown(self.view.text))
+        return plain_text(self._answer.stream.blocks)
+
+    def height(self, px: float) -> int:
+        """Return the height of all rows and the gaps between them; ``px`` scales the gaps."""
+        return sum(row.height + round(row.gap * px) for row in self.rows)

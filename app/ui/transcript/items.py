@@ -1,0 +1,106 @@
+"""What a conversation looks like to the transcript: plain values that a controller hands over.
+
+Nothing here knows Qt, so a controller and its tests can make and compare these freely. The
+transcript never changes one; it answers with a `MessageAction` and waits for the next value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "ActionKind",
+    "AttachmentView",
+    "Figure",
+    "MessageAction",
+    "MessageView",
+    "NoticeAction",
+    "Role",
+    "State",
+]
+
+Role: TypeAlias = Literal["user", "assistant", "memory_cut", "notice"]
+State: TypeAlias = Literal["complete", "streaming", "waiting", "interrupted", "stopped", "failed"]
+
+ActionKind: TypeAlias = str
+"""One of "edit", "regenerate", "regenerate_with", "continue", "previous_version",
+"next_version", "delete", "open_link", or the ``kind`` of a `NoticeAction`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of the line below a reply, read as ``label value unit note``.
+
+    ``Figure("first token", "0.24", "s")``, ``Figure("", "142", "tokens")``. ``bold_value`` makes
+    value and a short unit stand out; ``tip`` explains where the figure comes from.
+    """
+
+    label: str
+    value: str
+    unit: str = ""
+    note: str = ""
+    bold_value: bool = True
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentView:
+    """A file that went with a message; ``tokens`` is None while it is not counted yet."""
+
+    name: str
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeAction:
+    """Something a row offers to do; choosing it emits a `MessageAction` of this ``kind``."""
+
+    label: str
+    kind: ActionKind
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    """One message as it is to be shown.
+
+    Attributes:
+        id: unique in the conversation and stable across updates.
+        text: Markdown of an answer, plain text of a user, one sentence of a notice or cut.
+        reasoning: what the model thought before it answered; folded.
+        reasoning_tokens: its length, 0 when it is not counted.
+        note: sentence below the message, for instance why it stopped.
+        figures: line of figures below a reply, in order.
+        version_index: which version is shown, from 0.
+        version_count: how many versions there are.
+        progress: prompt tokens read and to be read, while ``state`` is "waiting".
+        actions: what a notice, a cut or a note offers to do.
+    """
+
+    id: str
+    role: Role
+    text: str
+    reasoning: str = ""
+    reasoning_tokens: int = 0
+    state: State = "complete"
+    note: str = ""
+    figures: tuple[Figure, ...] = ()
+    model: str = ""
+    version_index: int = 0
+    version_count: int = 1
+    attachments: tuple[AttachmentView, ...] = ()
+    progress: tuple[int, int] | None = None
+    actions: tuple[NoticeAction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAction:
+    """What the user wants done with a message.
+
+    ``payload`` is the new text of an "edit", the address of an "open_link" (emitted only after
+    the user has seen and confirmed it), and None otherwise.
+    """
+
+    kind: ActionKind
+    message_id: str
+    payload: str | None = None

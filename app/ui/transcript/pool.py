@@ -1,0 +1,100 @@
+"""Row widgets: made for what is near the view, used again for other rows, few kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtWidgets import QWidget
+
+from app.ui.transcript.bubble_row import BubbleRow
+from app.ui.transcript.code_row import CodeRow
+from app.ui.transcript.editor_row import EditorRow
+from app.ui.transcript.entry import Entry
+from app.ui.transcript.formula_row import FormulaRow
+from app.ui.transcript.host import RowHost, RowWidget
+from app.ui.transcript.meta_row import MetaRow
+from app.ui.transcript.rows import Row, RowKind
+from app.ui.transcript.state_rows import CutRow, NoteRow, ReasoningRow, WaitingRow
+from app.ui.transcript.table_row import TableRow
+from app.ui.transcript.text_row import TextRow
+
+__all__ = ["WidgetPool"]
+
+_SPARE: Final = 12
+
+_MAKERS: Final[dict[RowKind, Callable[[RowHost, QWidget], RowWidget]]] = {
+    RowKind.BUBBLE: BubbleRow,
+    RowKind.TEXT: TextRow,
+    RowKind.CODE: CodeRow,
+    RowKind.TABLE: TableRow,
+    RowKind.FORMULA: FormulaRow,
+    RowKind.REASONING: ReasoningRow,
+    RowKind.WAITING: WaitingRow,
+    RowKind.NOTE: NoteRow,
+    RowKind.META: MetaRow,
+    RowKind.CUT: CutRow,
+    RowKind.EDITOR: EditorRow,
+}
+
+
+class WidgetPool:
+    """Gives rows their widgets and takes them back.
+
+    Attributes:
+        used: rows that have a widget, with their entries.
+    """
+
+    def __init__(self, host: RowHost, parent: QWidget) -> None:
+        self._host = host
+        self._parent = parent
+        self._spare: dict[RowKind, list[RowWidget]] = {}
+        self._stale: set[int] = set()
+        self.used: dict[Row, Entry] = {}
+
+    def acquire(self, row: Row, entry: Entry) -> RowWidget:
+        """Return the widget of a row, binding one if it has none."""
+        found: RowWidget | None = row.widget
+        if found is not None:
+            return found
+        spare = self._spare.setdefault(row.kind, [])
+        made = spare.pop() if spare else _MAKERS[row.kind](self._host, self._parent)
+        if id(made) in self._stale:
+            self._stale.discard(id(made))
+            made.restyle()
+        row.widget = made
+        self.used[row] = entry
+        made.bind(row, entry)
+        return made
+
+    def release(self, row: Row) -> None:
+        """Take the widget of a row back."""
+        widget: RowWidget | None = row.widget
+        self.used.pop(row, None)
+        if widget is None:
+            return
+        row.widget = None
+        widget.unbind()
+        widget.widget().hide()
+        spare = self._spare.setdefault(row.kind, [])
+        if len(spare) < _SPARE:
+            spare.append(widget)
+        else:
+            self._stale.discard(id(widget))
+            widget.widget().deleteLater()
+
+    def release_all(self) -> None:
+        """Take all widgets back."""
+        for row in list(self.used):
+            self.release(row)
+
+    def restyle(self) -> None:
+        """Give every widget the style in force; spare ones when they are used again."""
+        for row in self.used:
+            row.widget.restyle()
+        self._stale = {id(widget) for spare in self._spare.values() for widget in spare}
+
+    @property
+    def count(self) -> int:
+        """How many widgets exist."""
+        return len(self.used) + sum(len(spare) for spare in self._spare.values())
