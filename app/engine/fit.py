@@ -16,7 +16,7 @@ from app.engine.protocol import ChatMessage, PromptFit
 __all__ = ["fit_prompt", "needed_context", "reply_room"]
 
 _ROOM_SHARE: Final = 4  # a quarter of the window at most is kept free for the reply
-_TRIM_TO: Final = 0.6  # of the window, once it overflows
+_TRIM_TO: Final = 0.5  # of the window, once it overflows: the next turns have a quarter of it
 _CONTEXT_STEP: Final = 256  # the engine pads the window to this
 
 _Count = Callable[[Sequence[ChatMessage]], int]
