@@ -83,7 +83,7 @@ def conversation_values(conversation: Conversation) -> list[Any]:
     """Return the row of a record, in the order of `CONVERSATION_COLUMNS`."""
     values = [getattr(conversation, column) for column in CONVERSATION_COLUMNS]
     values[CONVERSATION_COLUMNS.index("sampling")] = sampling_json(conversation.sampling)
-    return [clean_text(value) if isinstance(value, str) else value for value in values]
+    return _clean(values)
 
 
 def message_values(message: Message) -> list[Any]:
@@ -91,14 +91,18 @@ def message_values(message: Message) -> list[Any]:
     values = [getattr(message, column) for column in MESSAGE_COLUMNS]
     values[MESSAGE_COLUMNS.index("attachments")] = attachments_json(message.attachments)
     values[MESSAGE_COLUMNS.index("stats")] = stats_json(message.stats)
-    return values
+    return _clean(values)
 
 
 def event_values(event: ContextEvent) -> list[Any]:
     """Return the row of a record, in the order of `EVENT_COLUMNS`."""
     values = [getattr(event, column) for column in EVENT_COLUMNS]
     values[EVENT_COLUMNS.index("dropped")] = json.dumps(event.dropped)
-    return values
+    return _clean(values)
+
+
+def _clean(values: list[Any]) -> list[Any]:
+    return [clean_text(value) if isinstance(value, str) else value for value in values]
 
 
 def insert(
