@@ -33,6 +33,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.actions import ACTIONS, Actions, Where
+from app.ui.commands import Commands
 from app.ui.icons import app_icon
 from app.ui.shell.bars import UndoToast
 from app.ui.shell.chat_page import ChatPage
@@ -100,7 +101,8 @@ class MainWindow(QMainWindow):
         self._drop_hint = DropHint(themes, self)
 
         self._lay_out()
-        self.actions_by_key = Actions(self, self._on_action)
+        self._commands = Commands(self)
+        self.actions_by_key = Actions(self, self._commands.do)
         self._make_menus()
         self._connect()
         self._name_shortcuts()
@@ -342,75 +344,6 @@ class MainWindow(QMainWindow):
     def _on_chat_wanted(self) -> None:
         self.show_page(CHAT_PAGE)
 
-    def _on_action(self, key: str) -> None:
-        chats = self.sidebar.chats
-        of_chat = {
-            "delete_chat": chats.delete_requested,
-            "duplicate_chat": chats.duplicate_requested,
-            "export_chat": chats.export_requested,
-            "chat_settings": chats.chat_settings_requested,
-        }
-        own = {
-            "new_chat": self.sidebar.new_chat_requested.emit,
-            "open_model": self.choose_model_file,
-            "choose_model": self.open_picker,
-            "settings": self.sidebar.settings_requested.emit,
-            "quit": self.close,
-            "search": self._search,
-            "next_chat": lambda: self._go(1),
-            "previous_chat": lambda: self._go(-1),
-            "focus_composer": self._focus_composer,
-            "attach": self.chat.composer.choose_files,
-            "stop": self.chat.composer.stop_requested.emit,
-            "rename_chat": self._rename,
-            "pin_chat": self._pin,
-            "sidebar": self.toggle_sidebar,
-            "inspector": self.toggle_inspector,
-            "full_screen": self._toggle_full_screen,
-            "keyboard_map": self.show_keyboard_map,
-        }
-        if key in of_chat:
-            if chats.open_key:
-                of_chat[key].emit(chats.open_key)
-        elif key in own:
-            own[key]()
-        else:
-            self.action_triggered.emit(key)
-
-    def _search(self) -> None:
-        self._show_sidebar()
-        self.sidebar.focus_search()
-
-    def _go(self, step: int) -> None:
-        key = self.sidebar.chats.neighbour(step)
-        if key is not None:
-            self.sidebar.chats.chat_selected.emit(key)
-
-    def _focus_composer(self) -> None:
-        self.show_page(CHAT_PAGE)
-        self.chat.composer.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def _rename(self) -> None:
-        if self.sidebar.chats.open_key:
-            self._show_sidebar()
-            self.sidebar.rename(self.sidebar.chats.open_key)
-
-    def _pin(self) -> None:
-        chats = self.sidebar.chats
-        entry = chats.chats.entry(chats.open_key)
-        if entry is not None:
-            chats.pin_requested.emit(entry.key, not entry.pinned)
-
-    def _show_sidebar(self) -> None:
-        if self.sidebar.isHidden():
-            self.toggle_sidebar()
-
-    def _toggle_full_screen(self) -> None:
-        if self.isFullScreen():
-            self.showNormal()
-        else:
-            self.showFullScreen()
-
     def _arrange(self) -> None:
         theme = self._themes.theme
         shown = fit_columns(
@@ -435,7 +368,7 @@ class MainWindow(QMainWindow):
         bottom = self._stack.height() - gap
         if self._stack.currentWidget() is self.chat:
             bottom = self.chat.foot_top() - gap
-        self.toast.adjustSize()
+        self.toast.set_widest(self._stack.width() - 2 * gap)
         self.toast.move(
             (self._stack.width() - self.toast.width()) // 2, bottom - self.toast.height()
         )

@@ -113,7 +113,7 @@ def _tokens(name: ThemeName, base: Mapping[str, str]) -> dict[str, QColor]:
     white, black = QColor("#ffffff"), QColor("#000000")
     tokens["good"] = QColor(tokens["free"])
     for token, stem in _FILLS.items():
-        tokens[f"{stem}_fill"] = _mix(panel, tokens[token], 0.08)
+        tokens[f"{stem}_fill"] = _mix(panel if dark else raised, tokens[token], 0.08)
         tokens[f"{stem}_line"] = _mix(panel, tokens[token], 0.4)
     surfaces = [tokens[surface] for surface in SURFACES]
     toward = 1.0 if dark else 0.0

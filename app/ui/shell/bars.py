@@ -143,10 +143,12 @@ class NoticeArea(QWidget):
     Signals:
         chosen(str, str): key of the notice and of the pressed choice.
         closed(str): key of a notice that was closed.
+        shown_changed(bool): there are notices, or no longer.
     """
 
     chosen = Signal(str, str)
     closed = Signal(str)
+    shown_changed = Signal(bool)
 
     MOST = 3
 
@@ -156,7 +158,6 @@ class NoticeArea(QWidget):
         self._bars: dict[str, Bar] = {}
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self.hide()
 
     def show_notice(self, notice: Notice) -> None:
         """Show a notice; one of the same key is replaced."""
@@ -176,12 +177,12 @@ class NoticeArea(QWidget):
         self._column.insertWidget(0, bar)
         while len(self._bars) > self.MOST:
             self._remove(next(iter(self._bars)))
-        self.show()
+        self.shown_changed.emit(True)
 
     def remove_notice(self, key: str) -> None:
         """Take a notice away, if it is there."""
         self._remove(key)
-        self.setVisible(bool(self._bars))
+        self.shown_changed.emit(bool(self._bars))
 
     def clear(self) -> None:
         """Take all notices away."""
@@ -217,9 +218,11 @@ class OverflowBar(QWidget):
 
     Signals:
         chosen(str): key of the pressed choice.
+        shown_changed(bool): there is something to say, or no longer.
     """
 
     chosen = Signal(str)
+    shown_changed = Signal(bool)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -228,7 +231,6 @@ class OverflowBar(QWidget):
         self._bar: Bar | None = None
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
-        self.hide()
 
     @property
     def bar(self) -> Bar | None:
@@ -251,7 +253,7 @@ class OverflowBar(QWidget):
             )
             self._bar.chosen.connect(self.chosen)
             self._column.addWidget(self._bar)
-        self.setVisible(overflow is not None)
+        self.shown_changed.emit(overflow is not None)
 
 
 class UndoToast(QFrame):
@@ -298,10 +300,14 @@ class UndoToast(QFrame):
         self._token = token
         self._text.setText(text)
         self._undo.setAccessibleName(self.tr("Undo: %1").replace("%1", text))
-        self.adjustSize()
         self.show()
         self.raise_()
         self._timer.start()
+
+    def set_widest(self, width: int) -> None:
+        """Take the size of the text, but at most a width in pixels."""
+        wanted = self.sizeHint()
+        self.resize(min(wanted.width(), width, self._themes.theme.px(460)), wanted.height())
 
     @Slot()
     def dismiss(self) -> None:
@@ -325,4 +331,3 @@ class UndoToast(QFrame):
         theme = self._themes.theme
         self._row.setContentsMargins(theme.px(14), theme.px(8), theme.px(10), theme.px(8))
         self._row.setSpacing(theme.px(14))
-        self.setMaximumWidth(theme.px(460))

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.ui.shell.bars import NoticeArea, OverflowBar
 from app.ui.shell.composer import Composer
+from app.ui.shell.shrinkable import Shrinkable
 from app.ui.theme import ThemeManager
 
 __all__ = ["ChatPage", "side_margin"]
@@ -41,13 +42,19 @@ class ChatPage(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
-        self._column.addWidget(self.notices)
+        self._notice_room = Shrinkable(self.notices, self)
+        self._overflow_room = Shrinkable(self.overflow, self)
+        self._notice_room.hide()
+        self._overflow_room.hide()
+        self.notices.shown_changed.connect(self._notice_room.setVisible)
+        self.overflow.shown_changed.connect(self._overflow_room.setVisible)
+        self._column.addWidget(self._notice_room)
         self._column.addStretch(1)
-        self._column.addWidget(self.overflow)
+        self._column.addWidget(self._overflow_room)
         self._composer_row = QHBoxLayout()
         self._composer_row.addWidget(self.composer)
         self._column.addLayout(self._composer_row)
-        for foot in (self.overflow, self.composer):
+        for foot in (self._overflow_room, self.composer):
             foot.installEventFilter(self)
         themes.changed.connect(self._fit)
         self._fit()
@@ -67,7 +74,8 @@ class ChatPage(QWidget):
 
     def foot_top(self) -> int:
         """Return where the overflow bar or else the composer begins, in this page's pixels."""
-        foot = self.composer if self.overflow.isHidden() else self.overflow
+        hidden = self._overflow_room.isHidden()
+        foot: QWidget = self.composer if hidden else self._overflow_room
         return foot.geometry().top()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

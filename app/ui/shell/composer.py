@@ -23,6 +23,7 @@ from app.ui.numbers import grouped, percent
 from app.ui.shell.bars import Bar
 from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
 from app.ui.shell.gauge import AMBER_FROM, RED_FROM
+from app.ui.shell.shrinkable import Shrinkable
 from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
 from app.ui.theme import ThemeManager
 
@@ -67,7 +68,8 @@ class Composer(QFrame):
         self._edit.setAccessibleName(self.tr("Message"))
         self._chips = QWidget(self)
         self._flow = FlowLayout(self._chips)
-        self._chips.hide()
+        self._chip_room = Shrinkable(self._chips, self)
+        self._chip_room.hide()
         self._attach = QPushButton(self.tr("Attach"), self)
         self._attach.setProperty("kind", "flat")
         self._attach.setToolTip(self.tr("Attach text, Markdown, code, CSV or PDF files"))
@@ -86,7 +88,7 @@ class Composer(QFrame):
         self._row.addWidget(self._figures, 1)
         self._row.addWidget(self._send)
         self._column = QVBoxLayout(self)
-        self._column.addWidget(self._chips)
+        self._column.addWidget(self._chip_room)
         self._text_row = QHBoxLayout()
         self._text_row.addWidget(self._edit)
         self._column.addLayout(self._text_row)
@@ -186,7 +188,7 @@ class Composer(QFrame):
                 widget.deleteLater()
         for chip in chips:
             self._flow.addWidget(self._chip(chip))
-        self._chips.setVisible(bool(chips))
+        self._chip_room.setVisible(bool(chips))
         self._refresh()
 
     @Slot()
@@ -378,6 +380,7 @@ class Composer(QFrame):
         self._row.setContentsMargins(0, theme.px(5), 0, 0)
         self._row.setSpacing(theme.px(6))
         self._send.setFixedHeight(theme.px(28))
+        self._chip_room.setMaximumHeight(theme.px(104))
         self._flow.setSpacing(theme.px(6))
         chips, self._attachments = self._attachments, ()
         self.set_attachments(chips)

@@ -65,6 +65,7 @@ class ContextGauge(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._use: ContextUse | None = None
+        self._compact = False
         self._label = QLabel(self)
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._bar = _Bar(themes, self)
@@ -94,6 +95,13 @@ class ContextGauge(QWidget):
         text = self._explanation(use)
         self.setToolTip(text)
         self.setAccessibleName(text)
+
+    def set_compact(self, compact: bool) -> None:
+        """Take less room: the bar alone, the figures in the tooltip."""
+        if compact != self._compact:
+            self._compact = compact
+            self._label.setHidden(compact)
+            self._apply_theme()
 
     def _explanation(self, use: ContextUse) -> str:
         lines = [
@@ -125,5 +133,5 @@ class ContextGauge(QWidget):
         theme = self._themes.theme
         self._label.setStyleSheet(f"color: {theme.css('dim')}; font-size: {theme.pt(11.5)}pt;")
         self._bar.setFixedHeight(theme.px(5))
-        self.setFixedWidth(theme.px(180))
+        self.setFixedWidth(theme.px(64 if self._compact else 180))
         self._bar.update()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
 from app.ui.icons import IconKeeper, pixmap
@@ -11,6 +12,9 @@ from app.ui.shell.pills import ModelPill, PresetPill, TextPill
 from app.ui.theme import ThemeManager
 
 __all__ = ["Header"]
+
+
+_LEVELS = 6
 
 
 class Header(QFrame):
@@ -79,6 +83,33 @@ class Header(QFrame):
     def set_sidebar_shown(self, shown: bool) -> None:
         """Offer to show the sidebar while it is hidden."""
         self._sidebar.setHidden(shown)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave out what has no room."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        """Fit again when a part has changed its size."""
+        taken = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return taken
+
+    def _fit(self) -> None:
+        """Show as much as fits, leaving out first what is said elsewhere too."""
+        for level in range(_LEVELS):
+            self._name.setHidden(level >= 1)
+            self.model.set_tags_shown(quantization=level < 4, size=level < 2)
+            self._inspector.set_compact(level >= 3)
+            self.gauge.set_compact(level >= 4)
+            self.preset.setHidden(level >= 5)
+            for pill in (self.model, self._inspector, self.preset):
+                pill.measure_again()
+            self._row.invalidate()
+            if self._row.minimumSize().width() <= self.width():
+                break
+        self._row.activate()
 
     def _tool(self, name: str, text: str) -> QToolButton:
         button = QToolButton(self)

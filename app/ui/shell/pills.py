@@ -50,6 +50,11 @@ class _Pill(QPushButton):
         """Return the least width at which all that can be shortened is shortened."""
         return QSize(self._row.minimumSize().width(), self._themes.theme.px(30))
 
+    def measure_again(self) -> None:
+        """Forget the old size now; the labels' own notice of theirs comes by a later event."""
+        self._row.invalidate()
+        self.updateGeometry()
+
     def event(self, event: QEvent) -> bool:
         """Take a new size when the labels change theirs."""
         if event.type() == QEvent.Type.LayoutRequest:
@@ -75,10 +80,14 @@ class TextPill(_Pill):
     ) -> None:
         super().__init__(themes, parent, sign)
         self.setProperty("quiet", True)
-        label = QLabel(text, self)
-        label.setProperty("kind", "dim")
-        self._add(label)
+        self._label = QLabel(text, self)
+        self._label.setProperty("kind", "dim")
+        self._add(self._label)
         self._apply_theme()
+
+    def set_compact(self, compact: bool) -> None:
+        """Show only the sign."""
+        self._label.setHidden(compact)
 
 
 class ModelPill(QWidget):
@@ -96,6 +105,7 @@ class ModelPill(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._model = HeaderModel()
+        self._tags_shown = (True, True)
         self._button = _LoadingPill(themes, self)
         self._mark = QLabel(self._button)
         self._name = ElidedLabel("", self._button, Qt.TextElideMode.ElideMiddle)
@@ -110,11 +120,11 @@ class ModelPill(QWidget):
         self._cancel.setProperty("kind", "flat")
         self._cancel.setAccessibleName(self.tr("Cancel loading the model"))
         self._cancel.clicked.connect(self.cancel_requested)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self._button)
-        row.addWidget(self._cancel)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(4)
+        self._row.addWidget(self._button)
+        self._row.addWidget(self._cancel)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         themes.changed.connect(self._refresh)
         self._button._apply_theme()
@@ -129,6 +139,18 @@ class ModelPill(QWidget):
         """Show a model, or that there is none, or how far it is loaded."""
         self._model = model
         self._refresh()
+
+    def measure_again(self) -> None:
+        """Forget the old size now."""
+        self._button.measure_again()
+        self._row.invalidate()
+        self.updateGeometry()
+
+    def set_tags_shown(self, *, quantization: bool, size: bool) -> None:
+        """Leave tags out where there is no room; the tooltip still has them."""
+        if (quantization, size) != self._tags_shown:
+            self._tags_shown = (quantization, size)
+            self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
@@ -162,9 +184,9 @@ class ModelPill(QWidget):
             pixmap("warning", theme.css("danger"), theme.px(15), ratio=self.devicePixelRatioF())
         )
         self._quantization.setText(quantization)
-        self._quantization.setVisible(bool(quantization))
+        self._quantization.setVisible(bool(quantization) and self._tags_shown[0])
         self._size.setText("" if size is None else format_bytes(size))
-        self._size.setVisible(size is not None)
+        self._size.setVisible(size is not None and self._tags_shown[1])
         self._cancel.setVisible(loading)
         self._button.set_progress(model.progress if loading else None)
         self._button.setToolTip(model.detail or spoken)

@@ -76,6 +76,8 @@ class Sidebar(QFrame):
         for widget in (self.chats, self.results, self._nothing):
             self._stack.addWidget(widget)
 
+        self._stack.setMinimumHeight(1)  # on a low window the list gives way, not the buttons
+
         self._footer = QVBoxLayout()
         self._settings = self._nav(self.tr("Settings"), "settings")
         self._settings.clicked.connect(self.settings_requested)
