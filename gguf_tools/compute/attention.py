@@ -1,0 +1,207 @@
+"""Attention with keys and values by head, with or without a cache.
+
+Follows ``build_qkv``, ``build_attn`` and ``build_attn_mha`` in src/llama-graph.cpp and the ``cpy_*``
+and ``get_*`` functions of src/llama-kv-cache.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gguf_tools.compute.context import CacheInputs, GraphContext
+from gguf_tools.compute.graph import Node
+
+__all__ = ["AttentionTraits", "attend", "multi_head", "project", "rotate_rows", "store"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionTraits:
+    """What distinguishes an architecture's attention, as far as results are kept apart.
+
+    ``rope`` False: positions enter elsewhere. ``norm_wide`` norms Q and K before heads are split.
+    ``norm_after_rope`` norms them last. ``layer_norm`` marks norms that can't be written in place.
+    """
+
+    rope: bool = True
+    norm_after_rope: bool = False
+    layer_norm: bool = False
+    gate: str | None = None
+
+
+def project(
+    context: GraphContext, layer: int, x: Node, traits: AttentionTraits
+) -> tuple[Node, Node, Node]:
+    """Return Q, K and V with heads split, normed and turned to their positions."""
+    graph, shape = context.graph, context.shape
+    heads, kv_heads = shape.heads[layer], shape.kv_heads[layer]
+    head_k, head_v = shape.head_k(layer), shape.head_v(layer)
+    tokens = context.tokens
+    if context.has(layer, "attn_qkv"):
+        fused = graph.matmul(context.rows(layer, "attn_qkv"), x)
+        q = graph.view(fused, head_k, heads, tokens)
+        k = graph.view(fused, head_k, kv_heads, tokens)
+        v = graph.view(fused, head_v, kv_heads, tokens)
+    else:
+        q = graph.matmul(heads * head_k, x)
+        k = graph.matmul(kv_heads * head_k, x)
+        v = graph.matmul(kv_heads * head_v, x)
+        q = _normed(context, layer, "attn_q_norm", q, heads * head_k, traits)
+        k = _normed(context, layer, "attn_k_norm", k, kv_heads * head_k, traits)
+        q = graph.view(q, head_k, heads, tokens)
+        k = graph.view(k, head_k, kv_heads, tokens)
+        v = graph.view(v, head_v, kv_heads, tokens)
+    turn = traits.rope
+    if turn and traits.norm_after_rope:
+        q, k = graph.inplace(q, context.positions), graph.inplace(k, context.positions)
+        turn = False
+    q = _normed(context, layer, "attn_q_norm", q, head_k, traits)
+    k = _normed(context, layer, "attn_k_norm", k, head_k, traits)
+    if turn:
+        q, k = graph.inplace(q, context.positions), graph.inplace(k, context.positions)
+    return q, k, v
+
+
+def _normed(
+    context: GraphContext, layer: int, name: str, x: Node, width: int, traits: AttentionTraits
+) -> Node:
+    """Return ``x`` normed if the layer has a norm of the rows' width."""
+    if not context.has(layer, name):
+        return x
+    norm = context.tensor(layer, name)
+    if norm.extent(0) != x.ne[0] or x.ne[0] != width:
+        return x
+    return context.graph.make(x.ne, x) if traits.layer_norm else context.graph.inplace(x)
+
+
+def rotate_rows(context: GraphContext, x: Node, rotation: Node | None) -> Node:
+    """Return rows turned by a Hadamard matrix, as quantised caches need them."""
+    if rotation is None:
+        return x
+    graph = context.graph
+    size = rotation.ne[0]
+    count = 1
+    for extent in x.ne:
+        count *= extent
+    flat = graph.view(x, size, count // size)
+    if _strided(x):
+        flat = graph.make((size, count // size), x)
+    return graph.view(graph.make((size, count // size), rotation, flat), *x.ne)
+
+
+def _strided(x: Node) -> bool:
+    """Tell whether a view shows only a part of each row of its root."""
+    if x.root is None:
+        return False
+    mine, whole = 1, 1
+    for extent in x.ne:
+        mine *= extent
+    for extent in x.root.ne:
+        whole *= extent
+    return mine != whole
+
+
+def store(context: GraphContext, cache: CacheInputs, k: Node, v: Node | None) -> None:
+    """Add the copies of K and V into the cache; they take no memory of their own."""
+    graph = context.graph
+    _copy(context, k, cache.k_indices)
+    if v is None:
+        return
+    if context.settings.flash_attention:
+        _copy(context, v, cache.v_indices)
+        return
+    row = v.ne[0] * v.ne[1]
+    flat = graph.make((row, v.ne[2]), v) if _strided(v) else graph.view(v, row, v.ne[2])
+    shape = context.shape
+    widest = max(shape.v_width(layer) for layer in range(shape.layers_all))
+    if row < widest:
+        flat = graph.make((widest, v.ne[2]), flat)
+    _copy(context, flat, cache.v_indices)
+
+
+def _copy(context: GraphContext, x: Node, indices: Node) -> None:
+    graph = context.graph
+    target = Node((1,), (graph.view(x, *x.ne), indices), root=_EXTERNAL)
+    graph.expand(target)
+
+
+_EXTERNAL = Node((0,))
+"""Stands for everything that lies outside the graph: weights and caches."""
+
+
+def multi_head(
+    context: GraphContext,
+    q: Node,
+    cells: int,
+    streams: int,
+    mask: Node,
+    head_v: int,
+    *,
+    kv: tuple[Node, Node] | None = None,
+    soft_cap: int = 0,
+    bias: Node | None = None,
+    v_transposed: bool = True,
+) -> Node:
+    """Return the heads' outputs in one row a token.
+
+    Args:
+        context: the graph.
+        q: [head, heads, tokens].
+        cells: cells attended to, of each stream.
+        streams: streams in the batch.
+        mask: which cells a token sees.
+        head_v: length of a value head.
+        kv: K and V of the batch itself, where there is no cache.
+        soft_cap: extra operations that bound the scores.
+        bias: added to the scores; rules flash attention out.
+        v_transposed: the cache holds V by columns (without flash attention).
+    """
+    graph = context.graph
+    heads, tokens = q.ne[1], q.ne[2]
+    seen = graph.view(q, q.ne[0], tokens // streams, heads, streams)
+    if context.settings.flash_attention and bias is None:
+        sources = [seen]
+        if kv is not None:
+            sources += [graph.make(part.ne, part, unit=2) for part in kv]
+        out = graph.make((head_v, heads, tokens // streams, streams), *sources, mask)
+        flat = graph.view(out, head_v * heads, tokens)
+        graph.expand(flat)
+        return flat
+    parts = [seen] if kv is None else [graph.view(kv[0], *kv[0].ne), seen]
+    scores = graph.make((cells, tokens // streams, heads, streams), *parts)
+    for _ in range(soft_cap):
+        scores = graph.inplace(scores)
+    if bias is not None:
+        scores = graph.inplace(scores, bias)
+    scores = graph.inplace(scores, mask)
+    values: tuple[Node, ...] = ()
+    if kv is not None:
+        v = kv[1]
+        values = (graph.make((cells, v.ne[0], v.ne[1]), v),)
+    elif not v_transposed:
+        values = (graph.make((cells, head_v, 1, streams), context.input("cache", 0)),)
+    out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
+    flat = graph.make((head_v * heads, tokens), out)
+    graph.expand(flat)
+    return flat
+
+
+def attend(
+    context: GraphContext, layer: int, q: Node, k: Node | None, v: Node | None, *, soft_cap: int = 0
+) -> Node:
+    """Store K and V in the layer's cache and return the heads' outputs, not yet projected."""
+    graph, shape = context.graph, context.shape
+    cache = context.layer_cache(layer)
+    q = rotate_rows(context, q, cache.k_rotation)
+    if k is not None:
+        k = rotate_rows(context, k, cache.k_rotation)
+    if v is not None:
+        v = rotate_rows(context, v, cache.v_rotation)
+    graph.expand(q)
+    # Sliding caches take K before V, the plain one the other way about.
+    order = (k, v) if shape.swa_kind != "none" else (v, k)
+    graph.expand(*(part for part in order if part is not None))
+    if k is not None:
+        store(context, cache, k, v)
+    head_v = shape.head_v(layer)
+    out = multi_head(context, q, cache.cells, cache.streams, cache.mask, head_v, soft_cap=soft_cap)
+    return rotate_rows(context, out, cache.v_rotation)

@@ -1,0 +1,171 @@
+"""What all parts of a graph share: the batch, the caches' masks and the inputs.
+
+Follows the inputs that src/llama-graph.cpp builds (``build_inp_embd``, ``build_attn_inp_*``,
+``build_inp_out_ids``) for the prompt that ``llama_context::graph_reserve`` reserves memory for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gguf_tools.compute.graph import Graph, Node
+from gguf_tools.hparams import Hyperparameters
+from gguf_tools.header import Tensor
+from gguf_tools.quants import TensorType
+from gguf_tools.settings import EngineSettings
+from gguf_tools.units import round_up
+
+__all__ = ["CacheInputs", "GraphContext"]
+
+
+@dataclass(slots=True)
+class CacheInputs:
+    """Inputs that belong to one cache: its mask, indices and, for quantised types, rotations."""
+
+    cells: int
+    streams: int
+    mask: Node
+    k_indices: Node
+    v_indices: Node
+    k_rotation: Node | None
+    v_rotation: Node | None
+
+
+@dataclass(slots=True)
+class GraphContext:
+    """A graph under construction.
+
+    ``tokens`` is the length of the prompt, a multiple of ``sequences``; ``outputs`` the rows that
+    are wanted of it.
+    """
+
+    shape: Hyperparameters
+    settings: EngineSettings
+    tensors: dict[str, Tensor]
+    vocabulary: int
+    tokens: int
+    outputs: int
+    sequences: int
+    graph: Graph = field(default_factory=Graph)
+    inputs: dict[str, Node] = field(default_factory=dict)
+    caches: dict[str, CacheInputs] = field(default_factory=dict)
+
+    # --- weights
+
+    def rows(self, layer: int, name: str, suffix: str = "weight") -> int:
+        """Return how many rows a layer's matrix has, 0 if there is none."""
+        tensor = self.tensors.get(f"blk.{layer}.{name}.{suffix}")
+        return tensor.extent(1) if tensor is not None else 0
+
+    def has(self, layer: int, name: str, suffix: str = "weight") -> bool:
+        """Tell whether a layer has a tensor."""
+        return f"blk.{layer}.{name}.{suffix}" in self.tensors
+
+    def tensor(self, layer: int, name: str, suffix: str = "weight") -> Tensor:
+        """Return a layer's tensor; a KeyError says that the template doesn't fit the model."""
+        return self.tensors[f"blk.{layer}.{name}.{suffix}"]
+
+    # --- inputs
+
+    def input(self, name: str, *ne: int, unit: int = 4) -> Node:
+        """Return an input by name, the same one each time."""
+        node = self.inputs.get(name)
+        if node is None:
+            node = self.inputs[name] = self.graph.leaf(*ne, unit=unit)
+        return node
+
+    @property
+    def positions(self) -> Node:
+        """Return the positions of the tokens; four rows of them where images have a place too."""
+        rows = 4 if self.shape.architecture in _MROPE else 1
+        return self.input("positions", self.tokens * rows)
+
+    @property
+    def output_ids(self) -> Node:
+        """Return the indices of the rows that are wanted."""
+        return self.input("output_ids", self.outputs)
+
+    def embedded(self, *, scale: bool = False) -> Node:
+        """Return the embedded tokens; the unused input for ready-made embeddings lives too."""
+        graph = self.graph
+        embedding = self.shape.embedding_length
+        width = embedding * (1 + self.shape.deepstack_layers)
+        tokens = self.input("tokens", self.tokens)
+        ready = self.input("embeddings", width, self.tokens)
+        current = graph.make((embedding, self.tokens), tokens)
+        graph.expand(current)
+        if width != embedding:
+            current = graph.make((width, self.tokens), current)
+            graph.expand(current)
+        graph.expand(ready)
+        if width != embedding:
+            current = graph.view(current, embedding, self.tokens)
+        if scale:
+            current = graph.inplace(current)
+        graph.expand(current)
+        return current
+
+    def cache(self, name: str, cells: int, *, streams: int | None = None) -> CacheInputs:
+        """Return the inputs of a cache, the same ones each time."""
+        known = self.caches.get(name)
+        if known is not None:
+            return known
+        kv = self.settings.kv
+        streams = self.settings.streams if streams is None else streams
+        # In the graph, streams count only as far as sequences are in the batch.
+        streams = min(streams, self.sequences)
+        unit = 2 if self.settings.flash_attention else 4
+        graph = self.graph
+        v_elements = self.tokens
+        if not self.settings.flash_attention and not self.shape.mla:
+            layers = range(self.shape.layers_all)
+            v_elements *= max(self.shape.v_width(layer) for layer in layers)
+        made = self.caches[name] = CacheInputs(
+            cells=cells,
+            streams=streams,
+            mask=graph.leaf(cells, self.tokens // streams, 1, streams, unit=unit),
+            k_indices=graph.leaf(self.tokens, unit=8),
+            v_indices=graph.leaf(v_elements, unit=8),
+            k_rotation=self._rotation(name, kv.type_k, keys=True),
+            v_rotation=self._rotation(name, kv.type_v, keys=False),
+        )
+        return made
+
+    def _rotation(self, name: str, kind: TensorType, *, keys: bool) -> Node | None:
+        """Return the Hadamard matrix that quantised caches rotate rows with."""
+        shape = self.shape
+        if not kind.quantized or (not keys and shape.mla):
+            return None
+        length = shape.head_k if keys else shape.head_v
+        slides = shape.swa_kind != "none"
+        members = [
+            layer
+            for layer in range(shape.layers_all)
+            if not slides or (name == "swa") == shape.sliding[layer]
+        ]
+        lengths = {length(layer) for layer in members}
+        if len(lengths) != 1 or length(0) == 0 or length(0) % 64:
+            return None
+        size = 64
+        only = lengths.pop()
+        while keys and only and only % (size * 2) == 0:
+            size *= 2
+        return self.graph.leaf(size, size)
+
+    @property
+    def window_cells(self) -> int:
+        """Return the cells of the cache of sliding layers."""
+        kv = self.settings.kv
+        if kv.swa_full:
+            return kv.context
+        window = self.shape.window * (kv.sequences if kv.unified else 1)
+        return round_up(min(kv.context, window + kv.ubatch), 256)
+
+    def layer_cache(self, layer: int) -> CacheInputs:
+        """Return the cache that a layer attends to."""
+        if self.shape.swa_kind != "none" and self.shape.sliding[layer]:
+            return self.cache("swa", self.window_cells)
+        return self.cache("main", self.settings.kv.context)
+
+
+_MROPE = frozenset({"qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "paddleocr"})

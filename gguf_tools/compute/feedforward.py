@@ -1,0 +1,170 @@
+"""Feed-forward layers, dense and with experts.
+
+Follows ``build_ffn`` and ``build_moe_ffn`` in src/llama-graph.cpp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from gguf_tools.compute.context import GraphContext
+from gguf_tools.compute.graph import Node
+
+__all__ = ["ExpertTraits", "dense", "experts", "shared_expert"]
+
+Gating: TypeAlias = Literal["softmax", "sigmoid", "weights", "sqrt_softplus"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertTraits:
+    """How experts are chosen and weighted, as far as it leaves results behind."""
+
+    gating: Gating = "softmax"
+    normed: bool = True
+    scaled: bool = False
+    before: bool = False  # weights go to the input, not to the output (llama4)
+    groups: int = 0
+    groups_used: int = 0
+
+
+def dense(
+    context: GraphContext,
+    layer: int,
+    x: Node,
+    *,
+    prefix: str = "ffn",
+    suffix: str = "",
+    activation_steps: int = 1,
+) -> Node:
+    """Return the output of a dense feed-forward layer.
+
+    A gate beside ``up`` gives a gated product, one new result; without a gate ``up`` is either
+    twice as wide and gates itself, or goes through an activation in place.
+    """
+    graph = context.graph
+    up_rows = context.rows(layer, f"{prefix}_up{suffix}")
+    down = context.tensor(layer, f"{prefix}_down{suffix}")
+    up = graph.matmul(up_rows, x) if up_rows else x
+    if context.has(layer, f"{prefix}_gate{suffix}"):
+        gate = graph.matmul(context.rows(layer, f"{prefix}_gate{suffix}"), x)
+        hidden = graph.make(gate.ne, gate, up)
+    elif up_rows == 2 * down.extent(0):
+        hidden = graph.make((up_rows // 2, *up.ne[1:]), up)
+    else:
+        hidden = up
+        for _ in range(activation_steps):
+            hidden = graph.inplace(hidden)
+    return graph.matmul(down.extent(1), hidden)
+
+
+def shared_expert(context: GraphContext, layer: int, x: Node) -> Node | None:
+    """Return the output of the expert that all tokens use, None if there is none."""
+    if not context.has(layer, "ffn_up_shexp"):
+        return None
+    return dense(context, layer, x, suffix="_shexp")
+
+
+def experts(
+    context: GraphContext,
+    layer: int,
+    x: Node,
+    traits: ExpertTraits,
+    *,
+    logits: Node | None = None,
+    used: int | None = None,
+    suffix: str = "exps",
+) -> Node:
+    """Return the weighted sum of the chosen experts' outputs."""
+    graph, shape = context.graph, context.shape
+    tokens = x.ne[1]
+    count = shape.experts
+    used = shape.experts_used[layer] if used is None else used
+    if logits is None:
+        logits = graph.matmul(count, x)
+    probs = logits if traits.gating == "weights" else graph.inplace(logits)
+    if traits.gating == "sqrt_softplus":
+        probs = graph.inplace(probs)
+    selection = logits if traits.before else probs
+    if context.has(layer, "exp_probs_b", "bias"):
+        selection = graph.inplace(probs)
+    if traits.groups > 1:
+        selection = _grouped(context, selection, count, traits)
+    chosen = graph.view(graph.make((count, tokens), selection), used, tokens)
+    weights = graph.make((1, used, tokens), graph.view(probs, 1, count, tokens), chosen)
+    if traits.gating == "weights":
+        weights = graph.inplace(graph.view(weights, used, tokens))
+        weights = graph.view(weights, 1, used, tokens)
+    if traits.normed:
+        flat = graph.view(weights, used, tokens)
+        total = graph.inplace(graph.make((1, tokens), flat))
+        weights = graph.view(graph.inplace(flat, total), 1, used, tokens)
+    if traits.scaled:
+        weights = graph.inplace(weights)
+    graph.expand(weights)
+    spread = graph.view(x, x.ne[0], 1, tokens)
+    if traits.before:
+        repeated = graph.make((x.ne[0], used, tokens), spread)
+        spread = graph.inplace(repeated, weights)
+    hidden = _hidden(context, layer, spread, chosen, used, suffix)
+    down = context.tensor(layer, f"ffn_down_{suffix}")
+    out = graph.make((down.extent(1), used, tokens), hidden, chosen)
+    if not traits.before:
+        out = graph.inplace(out, weights)
+    graph.expand(out)
+    return _summed(context, out, used)
+
+
+def _hidden(
+    context: GraphContext, layer: int, x: Node, chosen: Node, used: int, suffix: str
+) -> Node:
+    graph = context.graph
+    tokens = chosen.ne[1]
+    both = context.tensors.get(f"blk.{layer}.ffn_gate_up_{suffix}.weight")
+    if both is not None:
+        fused = graph.make((both.extent(1), used, tokens), x, chosen)
+        half = both.extent(1) // 2
+        gate = graph.view(fused, half, used, tokens)
+        up = graph.view(fused, half, used, tokens)
+        return graph.make((half, used, tokens), gate, up)
+    width = context.tensor(layer, f"ffn_up_{suffix}").extent(1)
+    up = graph.make((width, used, tokens), x, chosen)
+    if not context.has(layer, f"ffn_gate_{suffix}"):
+        return graph.inplace(up)
+    gate = graph.make((width, used, tokens), x, chosen)
+    return graph.make((width, used, tokens), gate, up)
+
+
+def _grouped(context: GraphContext, selection: Node, count: int, traits: ExpertTraits) -> Node:
+    """Return the scores with all but the best groups of experts struck out."""
+    graph = context.graph
+    tokens = selection.ne[1]
+    groups = traits.groups
+    each = count // groups
+    split = graph.view(selection, each, groups, tokens)
+    best = graph.view(graph.make((each, groups, tokens), split), 2, groups, tokens)
+    scores = graph.make((1, 2, groups, tokens), graph.view(split, 1, each, groups, tokens), best)
+    total = graph.make((1, groups, tokens), graph.view(scores, 2, groups, tokens))
+    order = graph.make((groups, tokens), graph.view(total, groups, tokens))
+    kept = graph.view(order, traits.groups_used, tokens)
+    picked = graph.make((each, traits.groups_used, tokens), split, kept)
+    struck = graph.inplace(split)
+    # set_rows(destination, rows, indices) writes into the struck-out scores; its order of sources
+    # is rows, indices, destination.
+    merged = Node(struck.ne, (picked, kept, struck), root=struck)
+    return graph.view(merged, count, tokens)
+
+
+def _summed(context: GraphContext, out: Node, used: int) -> Node:
+    graph = context.graph
+    width, tokens = out.ne[0], out.ne[2]
+    parts = []
+    for _ in range(used):
+        part = graph.view(out, width, tokens)
+        graph.expand(part)
+        parts.append(part)
+    total = parts[0]
+    for part in parts[1:]:
+        total = graph.inplace(total, part)
+        graph.expand(total)
+    return graph.make((width, tokens), total) if used == 1 else total
