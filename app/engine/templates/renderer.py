@@ -38,7 +38,7 @@ _QUIT_LIMIT_S: Final = 2.0
 _POLL_S: Final = 0.02
 # A machine that is busy loading a model may leave the child without a processor for seconds,
 # which is no fault of the template: time counts as processor time, up to this many limits.
-_WALL_LIMITS: Final = 4
+_WALL_LIMITS: Final = 5
 
 
 def argv() -> list[str]:

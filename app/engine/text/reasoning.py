@@ -51,6 +51,8 @@ _ANSWER_CHANNELS: Final = frozenset({"final", "commentary"})
 _HARMONY_AT_END: Final = re.compile(
     r"<\|channel\|>analysis[^<]{0,100}<\|message\|>(?:(?!<\|end\|>|<\|start\|>).)*\Z", re.DOTALL
 )
+_MAX_LEAD_CHARS: Final = 200  # of white space before an opening tag
+_MAX_HEADER_CHARS: Final = 200  # from one message of the channel format to the next
 _TAIL_CHARS: Final = 500  # of a prompt, in which an open tag is looked for
 
 _State: TypeAlias = Literal[
@@ -200,7 +202,8 @@ class ReasoningSplitter:
                 self._fresh = not self._channels
                 self._state = "header" if self._channels else "reasoning"
                 return False
-        if any(tag.startswith(text) for tag in self._openers):
+        # so much white space is no lead any more, and looking at it again and again would cost
+        if len(self._held) <= _MAX_LEAD_CHARS and any(t.startswith(text) for t in self._openers):
             return True
         self._state = "answer"
         return False
@@ -225,7 +228,7 @@ class ReasoningSplitter:
                 _MESSAGE if self._state == "header" else _CHANNEL
             )
             if not found:
-                return True
+                return not self._give_up_header(spoken)
             if self._state == "between":
                 self._state = "header"
             else:
@@ -249,10 +252,20 @@ class ReasoningSplitter:
         self._held = self._held[keep:]
         return True
 
+    def _give_up_header(self, spoken: list[Spoken]) -> bool:
+        """Show text as answer that stands where a short header should, rather than hide it."""
+        if len(self._held) <= _MAX_HEADER_CHARS:
+            return False
+        held, self._held = self._held, ""
+        self._state = "answer"
+        self._say("answer", held, spoken)
+        return True
+
     def _take_channel_text(self, text: str, spoken: list[Spoken]) -> None:
         """Take text whose marks are no structure, because those would be control tokens."""
         if self._state in {"header", "between"}:
             self._held += text
+            self._give_up_header(spoken)
         else:
             self._say("answer" if self._state == "answer" else "reasoning", text, spoken)
 

@@ -103,6 +103,21 @@ def test_a34_channels_opened_by_the_prompt(size: int) -> None:
     assert split(text, size, opened_by=opened) == ("hm", "Yes", False)
 
 
+@SIZES
+def test_a_header_that_never_ends_is_shown(size: int) -> None:
+    text = "I lost the format. " * 20
+    assert split("<|channel|>" + text, size) == ("", text, False)
+    broken = "<|channel|>final<|message|>Yes.<|end|>" + text
+    assert split(broken, size) == ("", "Yes." + text, False)
+
+
+def test_a_reply_of_nothing_but_white_space_is_not_held_for_ever() -> None:
+    reply = ReplyText()
+    out = [reply.feed(b"\n").answer for _ in range(1000)]
+    assert out[-1] == "\n"
+    assert "".join(out) == "\n" * 1000
+
+
 def test_a34_channels_of_control_tokens_leave_typed_marks_alone() -> None:
     reply = ReplyText()
     pieces = [
