@@ -1,31 +1,16 @@
 """Attention with keys and values by head, with or without a cache.
 
-Follows ``build_qkv``, ``build_attn`` and ``build_attn_mha`` in src/llama-graph.cpp and the ``cpy_*``
-and ``get_*`` functions of src/llama-kv-cache.cpp.
+Follows ``build_qkv``, ``build_attn`` and ``build_attn_mha`` in src/llama-graph.cpp and the
+``cpy_*`` and ``get_*`` functions of src/llama-kv-cache.cpp.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gguf_tools.compute.context import CacheInputs, GraphContext
 from gguf_tools.compute.graph import Node
+from gguf_tools.compute.traits import AttentionTraits
 
-__all__ = ["AttentionTraits", "attend", "multi_head", "project", "rotate_rows", "store"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionTraits:
-    """What distinguishes an architecture's attention, as far as results are kept apart.
-
-    ``rope`` False: positions enter elsewhere. ``norm_wide`` norms Q and K before heads are split.
-    ``norm_after_rope`` norms them last. ``layer_norm`` marks norms that can't be written in place.
-    """
-
-    rope: bool = True
-    norm_after_rope: bool = False
-    layer_norm: bool = False
-    gate: str | None = None
+__all__ = ["attend", "multi_head", "project", "rotate_rows", "store", "turns"]
 
 
 def project(
@@ -50,7 +35,7 @@ def project(
         q = graph.view(q, head_k, heads, tokens)
         k = graph.view(k, head_k, kv_heads, tokens)
         v = graph.view(v, head_v, kv_heads, tokens)
-    turn = traits.rope
+    turn = turns(context, layer, traits)
     if turn and traits.norm_after_rope:
         q, k = graph.inplace(q, context.positions), graph.inplace(k, context.positions)
         turn = False
@@ -58,7 +43,22 @@ def project(
     k = _normed(context, layer, "attn_k_norm", k, head_k, traits)
     if turn:
         q, k = graph.inplace(q, context.positions), graph.inplace(k, context.positions)
+        if traits.plain_norm_after_rope:
+            q, k = graph.inplace(q), graph.inplace(k)
     return q, k, v
+
+
+def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:
+    """Tell whether a layer turns Q and K to their positions."""
+    shape = context.shape
+    if traits.rope == "sliding":
+        return shape.swa_kind == "none" or shape.sliding[layer]
+    if traits.rope in {"three_of_four", "not_every_fourth"}:
+        # Models without windows turn every layer (smollm3, whose rule is fixed, apart).
+        if shape.swa_kind == "none" and shape.architecture != "smollm3":
+            return True
+        return (layer + 1 if traits.rope == "three_of_four" else layer) % 4 != 0
+    return traits.rope == "always"
 
 
 def _normed(
@@ -140,6 +140,7 @@ def multi_head(
     soft_cap: int = 0,
     bias: Node | None = None,
     v_transposed: bool = True,
+    opened: int = 0,
 ) -> Node:
     """Return the heads' outputs in one row a token.
 
@@ -154,6 +155,7 @@ def multi_head(
         soft_cap: extra operations that bound the scores.
         bias: added to the scores; rules flash attention out.
         v_transposed: the cache holds V by columns (without flash attention).
+        opened: length of a value head after latent values are expanded, 0 if they aren't.
     """
     graph = context.graph
     heads, tokens = q.ne[1], q.ne[2]
@@ -180,6 +182,9 @@ def multi_head(
     elif not v_transposed:
         values = (graph.make((cells, head_v, 1, streams), context.input("cache", 0)),)
     out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
+    if opened:
+        out = graph.make((opened, *out.ne[1:]), out)
+        head_v = opened
     flat = graph.make((head_v * heads, tokens), out)
     graph.expand(flat)
     return flat

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gguf_tools.compute.graph import Graph, Node
-from gguf_tools.hparams import Hyperparameters
 from gguf_tools.header import Tensor
+from gguf_tools.hparams import Hyperparameters
+from gguf_tools.hparams.tables import DIFFUSION, NO_CACHE
 from gguf_tools.quants import TensorType
 from gguf_tools.settings import EngineSettings
 from gguf_tools.units import round_up
@@ -49,6 +50,11 @@ class GraphContext:
     graph: Graph = field(default_factory=Graph)
     inputs: dict[str, Node] = field(default_factory=dict)
     caches: dict[str, CacheInputs] = field(default_factory=dict)
+
+    @property
+    def generates(self) -> bool:
+        """Tell whether the model has an output matrix, its own or the embedding table."""
+        return self.shape.architecture not in NO_CACHE - DIFFUSION
 
     # --- weights
 

@@ -5,27 +5,22 @@ Follows ``build_ffn`` and ``build_moe_ffn`` in src/llama-graph.cpp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final
 
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.graph import Node
+from gguf_tools.compute.traits import ExpertTraits, Gating
+from gguf_tools.hparams import Hyperparameters
 
-__all__ = ["ExpertTraits", "dense", "experts", "shared_expert"]
+__all__ = ["dense", "experts", "shared_expert"]
 
-Gating: TypeAlias = Literal["softmax", "sigmoid", "weights", "sqrt_softplus"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpertTraits:
-    """How experts are chosen and weighted, as far as it leaves results behind."""
-
-    gating: Gating = "softmax"
-    normed: bool = True
-    scaled: bool = False
-    before: bool = False  # weights go to the input, not to the output (llama4)
-    groups: int = 0
-    groups_used: int = 0
+_GATINGS: Final[dict[int, Gating]] = {
+    1: "softmax",
+    2: "sigmoid",
+    3: "weights",
+    4: "sqrt_softplus",
+}
+_SIGMOID_BY_DEFAULT: Final = frozenset({"glm4moe", "glm-dsa", "step35", "hy_v3"})
 
 
 def dense(
@@ -62,7 +57,14 @@ def shared_expert(context: GraphContext, layer: int, x: Node) -> Node | None:
     """Return the output of the expert that all tokens use, None if there is none."""
     if not context.has(layer, "ffn_up_shexp"):
         return None
-    return dense(context, layer, x, suffix="_shexp")
+    graph = context.graph
+    out = dense(context, layer, x, suffix="_shexp")
+    if not context.has(layer, "ffn_gate_inp_shexp"):
+        return out
+    gate = graph.matmul(1, x)
+    if context.shape.architecture == "qwen2moe":  # silu(g) / g stands for a sigmoid there
+        return graph.inplace(out, graph.inplace(graph.inplace(gate), gate))
+    return graph.inplace(out, graph.inplace(gate))
 
 
 def experts(
@@ -80,26 +82,28 @@ def experts(
     tokens = x.ne[1]
     count = shape.experts
     used = shape.experts_used[layer] if used is None else used
+    gating = traits.gating or _GATINGS.get(shape.experts_gating) or _default_gating(shape)
+    normed = shape.experts_normed if traits.normed is None else traits.normed
     if logits is None:
         logits = graph.matmul(count, x)
-    probs = logits if traits.gating == "weights" else graph.inplace(logits)
-    if traits.gating == "sqrt_softplus":
+    probs = logits if gating == "weights" else graph.inplace(logits)
+    if gating == "sqrt_softplus":
         probs = graph.inplace(probs)
     selection = logits if traits.before else probs
     if context.has(layer, "exp_probs_b", "bias"):
         selection = graph.inplace(probs)
-    if traits.groups > 1:
-        selection = _grouped(context, selection, count, traits)
+    if shape.expert_groups > 1:
+        selection = _grouped(context, selection, count)
     chosen = graph.view(graph.make((count, tokens), selection), used, tokens)
     weights = graph.make((1, used, tokens), graph.view(probs, 1, count, tokens), chosen)
-    if traits.gating == "weights":
+    if gating == "weights":
         weights = graph.inplace(graph.view(weights, used, tokens))
         weights = graph.view(weights, 1, used, tokens)
-    if traits.normed:
+    if normed:
         flat = graph.view(weights, used, tokens)
         total = graph.inplace(graph.make((1, tokens), flat))
         weights = graph.view(graph.inplace(flat, total), 1, used, tokens)
-    if traits.scaled:
+    if shape.experts_scale not in {0.0, 1.0}:
         weights = graph.inplace(weights)
     graph.expand(weights)
     spread = graph.view(x, x.ne[0], 1, tokens)
@@ -135,19 +139,23 @@ def _hidden(
     return graph.make((width, used, tokens), gate, up)
 
 
-def _grouped(context: GraphContext, selection: Node, count: int, traits: ExpertTraits) -> Node:
+def _default_gating(shape: Hyperparameters) -> Gating:
+    return "sigmoid" if shape.architecture in _SIGMOID_BY_DEFAULT else "softmax"
+
+
+def _grouped(context: GraphContext, selection: Node, count: int) -> Node:
     """Return the scores with all but the best groups of experts struck out."""
     graph = context.graph
     tokens = selection.ne[1]
-    groups = traits.groups
+    groups = context.shape.expert_groups
     each = count // groups
     split = graph.view(selection, each, groups, tokens)
     best = graph.view(graph.make((each, groups, tokens), split), 2, groups, tokens)
     scores = graph.make((1, 2, groups, tokens), graph.view(split, 1, each, groups, tokens), best)
     total = graph.make((1, groups, tokens), graph.view(scores, 2, groups, tokens))
     order = graph.make((groups, tokens), graph.view(total, groups, tokens))
-    kept = graph.view(order, traits.groups_used, tokens)
-    picked = graph.make((each, traits.groups_used, tokens), split, kept)
+    kept = graph.view(order, context.shape.expert_groups_used, tokens)
+    picked = graph.make((each, context.shape.expert_groups_used, tokens), split, kept)
     struck = graph.inplace(split)
     # set_rows(destination, rows, indices) writes into the struck-out scores; its order of sources
     # is rows, indices, destination.

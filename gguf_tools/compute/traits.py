@@ -1,17 +1,43 @@
-"""What distinguishes the graphs of plain transformers, by architecture.
+"""What distinguishes the graphs of transformers, by architecture.
 
-Read off the ``graph`` constructors in src/models/*.cpp.
+Read off the ``graph`` constructors in src/models/*.cpp. An architecture without an entry is
+built as the plain case, which is right for many of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
-from gguf_tools.compute.attention import AttentionTraits
-from gguf_tools.compute.feedforward import ExpertTraits
+__all__ = ["TRAITS", "AttentionTraits", "ExpertTraits", "Gating", "Traits", "traits_of"]
 
-__all__ = ["TRAITS", "Traits", "traits_of"]
+Gating: TypeAlias = Literal["softmax", "sigmoid", "weights", "sqrt_softplus"]
+Rope: TypeAlias = Literal["always", "never", "sliding", "three_of_four", "not_every_fourth"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionTraits:
+    """What distinguishes an architecture's attention, as far as results are kept apart.
+
+    ``rope`` says on which layers Q and K are turned. ``norm_after_rope`` norms them last,
+    ``layer_norm`` norms without writing in place. ``gate_first`` makes the output's gate before
+    attention, not after it.
+    """
+
+    rope: Rope = "always"
+    norm_after_rope: bool = False
+    plain_norm_after_rope: bool = False
+    layer_norm: bool = False
+    contiguous_fused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertTraits:
+    """How experts are chosen and weighted; None leaves it to the file's keys."""
+
+    gating: Gating | None = None
+    normed: bool | None = True
+    before: bool = False  # weights go to the input, not to the output (llama4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,49 +45,141 @@ class Traits:
     """The differences that leave results of different size or life behind.
 
     ``parallel``: attention and feed-forward read the same norm ("shared") or each its own ("own").
-    ``logit_steps`` and ``soft_cap`` count operations in place.
+    ``pick`` says where the rows that are wanted are picked: in the last layer, before the last
+    norm or after it. ``logit_steps``, ``soft_cap`` and ``activation_steps`` count operations in
+    place.
     """
 
     layer_norm: bool = False
     pre_norm: bool = True
     post_norm: bool = False
-    final_norm: bool = True
     embedding_norm: bool = False
     position_table: bool = False
     scaled_embedding: bool = False
     parallel: Literal["shared", "own"] | None = None
     parallel_order: Literal["attention_first", "ffn_first"] = "attention_first"
+    pick: Literal["last_layer", "before_norm", "after_norm"] = "last_layer"
     scaled_q: bool = False
     soft_cap: int = 0
     logit_steps: int = 0
     activation_steps: int = 1
+    early_router: bool = False
     attention: AttentionTraits = field(default_factory=AttentionTraits)
     experts: ExpertTraits = field(default_factory=ExpertTraits)
 
 
-_NO_ROPE: Final = AttentionTraits(rope=False)
+_NO_ROPE: Final = AttentionTraits(rope="never")
+_BY_KEY: Final = ExpertTraits(normed=None)
+_UNNORMED: Final = ExpertTraits(gating="softmax", normed=False)
+_LAYER_NORM: Final = Traits(layer_norm=True)
 
 TRAITS: Final[dict[str, Traits]] = {
+    "afmoe": Traits(
+        scaled_embedding=True,
+        post_norm=True,
+        attention=AttentionTraits(rope="three_of_four"),
+        experts=_BY_KEY,
+    ),
+    "apertus": Traits(activation_steps=4),
+    "arcee": Traits(activation_steps=2),
+    "bailingmoe": Traits(experts=ExpertTraits(gating="softmax", normed=None)),
+    "bailingmoe2": Traits(experts=_BY_KEY),
     "bloom": Traits(layer_norm=True, embedding_norm=True, attention=_NO_ROPE),
+    "chameleon": Traits(attention=AttentionTraits(layer_norm=True)),
+    "codeshell": _LAYER_NORM,
+    "cohere2": Traits(
+        layer_norm=True,
+        parallel="shared",
+        parallel_order="ffn_first",
+        attention=AttentionTraits(rope="sliding"),
+    ),
+    "cohere2moe": Traits(
+        parallel="shared",
+        parallel_order="ffn_first",
+        pick="after_norm",
+        attention=AttentionTraits(rope="sliding"),
+        experts=_BY_KEY,
+    ),
     "command-r": Traits(
         layer_norm=True,
         parallel="shared",
         parallel_order="ffn_first",
         attention=AttentionTraits(layer_norm=True),
     ),
-    "cohere2": Traits(layer_norm=True, parallel="shared", parallel_order="ffn_first"),
+    "dbrx": _LAYER_NORM,
+    "deepseek": Traits(experts=_UNNORMED),
+    "deepseek2": Traits(experts=_BY_KEY),
+    "deepseek2-ocr": Traits(experts=_BY_KEY),
+    "dots1": Traits(experts=_BY_KEY),
+    "exaone-moe": Traits(attention=AttentionTraits(rope="sliding"), experts=_BY_KEY),
+    "exaone4": Traits(pre_norm=False, post_norm=True, attention=AttentionTraits(rope="sliding")),
     "falcon": Traits(layer_norm=True, parallel="shared"),
     "gemma": Traits(scaled_embedding=True, scaled_q=True),
+    "gemma-embedding": Traits(scaled_embedding=True, scaled_q=True),
     "gemma2": Traits(scaled_embedding=True, scaled_q=True, soft_cap=3),
     "gemma3": Traits(scaled_embedding=True, scaled_q=True),
+    "glm4moe": Traits(experts=_BY_KEY),
+    "gpt-oss": Traits(pick="before_norm", experts=ExpertTraits(gating="weights", normed=False)),
     "gpt2": Traits(layer_norm=True, position_table=True, attention=_NO_ROPE),
-    "mpt": Traits(layer_norm=True, attention=_NO_ROPE),
+    "gptneox": Traits(layer_norm=True, parallel="own", parallel_order="ffn_first"),
+    "granitehybrid": Traits(attention=AttentionTraits(rope="always")),
+    "grok": Traits(soft_cap=3, logit_steps=4),
+    "hunyuan-dense": Traits(attention=AttentionTraits(norm_after_rope=True)),
+    "hunyuan-moe": Traits(attention=AttentionTraits(norm_after_rope=True)),
+    "hunyuan_vl": Traits(attention=AttentionTraits(norm_after_rope=True)),
+    "hy_v3": Traits(pick="after_norm", experts=_BY_KEY),
+    "jais": Traits(layer_norm=True, attention=_NO_ROPE),
+    "jais2": Traits(layer_norm=True, activation_steps=2),
+    "jamba": Traits(attention=_NO_ROPE, experts=_UNNORMED),
+    "kimi-linear": Traits(attention=_NO_ROPE, experts=_BY_KEY),
+    "laguna": Traits(experts=_BY_KEY),
+    "lfm2moe": Traits(experts=ExpertTraits(normed=True)),
+    "llama4": Traits(
+        attention=AttentionTraits(rope="three_of_four", plain_norm_after_rope=True),
+        experts=ExpertTraits(gating="sigmoid", normed=False, before=True),
+    ),
+    "maincoder": Traits(attention=AttentionTraits(norm_after_rope=True)),
+    "maple": Traits(attention=AttentionTraits(rope="sliding")),
+    "mimo2": Traits(experts=ExpertTraits(gating="sigmoid")),
+    "minicpm": Traits(scaled_embedding=True),
+    "minicpm3": Traits(scaled_embedding=True),
+    "minimax-m2": Traits(experts=ExpertTraits(normed=True)),
+    "mpt": Traits(layer_norm=True, attention=AttentionTraits(rope="never", layer_norm=True)),
+    "muse-glimmer": Traits(
+        embedding_norm=True, post_norm=True, attention=AttentionTraits(rope="sliding")
+    ),
+    "nemotron": Traits(layer_norm=True, activation_steps=2),
+    "nomic-bert-moe": Traits(experts=_UNNORMED),
+    "olmo": _LAYER_NORM,
+    "olmo2": Traits(pre_norm=False, post_norm=True),
+    "olmoe": Traits(experts=_UNNORMED),
+    "orion": _LAYER_NORM,
     "phi2": Traits(layer_norm=True, parallel="shared", scaled_q=True),
-    "starcoder2": Traits(layer_norm=True),
-    "stablelm": Traits(layer_norm=True),
+    "phi3": Traits(scaled_q=True),
+    "phimoe": Traits(scaled_q=True),
+    "plamo": Traits(parallel="shared"),
+    "qwen2moe": Traits(experts=_UNNORMED),
+    "qwen35": Traits(pick="after_norm"),
+    "qwen35moe": Traits(pick="after_norm"),
+    "qwen3next": Traits(pick="after_norm"),
+    "refact": Traits(attention=_NO_ROPE),
+    "smallthinker": Traits(
+        early_router=True,
+        attention=AttentionTraits(rope="not_every_fourth"),
+        experts=ExpertTraits(normed=True),
+    ),
+    "smollm3": Traits(attention=AttentionTraits(rope="three_of_four")),
+    "stablelm": Traits(layer_norm=True, attention=AttentionTraits(layer_norm=True)),
+    "starcoder": Traits(layer_norm=True, position_table=True, attention=_NO_ROPE),
+    "starcoder2": _LAYER_NORM,
+    "step35": Traits(pick="before_norm", experts=_BY_KEY),
+    "talkie": Traits(embedding_norm=True, attention=AttentionTraits(norm_after_rope=True)),
 }
 
 
 def traits_of(architecture: str) -> Traits:
     """Return the traits of an architecture; the plain case for one without an entry."""
-    return TRAITS.get(architecture, Traits())
+    return TRAITS.get(architecture, _PLAIN)
+
+
+_PLAIN: Final = Traits()

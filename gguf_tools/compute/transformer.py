@@ -1,4 +1,4 @@
-"""The graph of a plain transformer: embedding, layers, output.
+"""The graph of a model made of layers: embedding, layers, output.
 
 Follows the ``graph`` constructors in src/models/*.cpp, which differ in few things; `traits`
 holds those.
@@ -10,9 +10,11 @@ from gguf_tools.compute.attention import attend, project
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.feedforward import dense, experts, shared_expert
 from gguf_tools.compute.graph import Node
+from gguf_tools.compute.latent import latent_attention
+from gguf_tools.compute.recurrent import delta_net, kda, mamba, mamba2, short_convolution
 from gguf_tools.compute.traits import Traits
 
-__all__ = ["build_transformer", "finish", "norm", "pick_outputs"]
+__all__ = ["build_transformer", "feed_forward", "finish", "norm", "pick_outputs"]
 
 
 def norm(context: GraphContext, x: Node, traits: Traits) -> Node:
@@ -29,7 +31,14 @@ def pick_outputs(context: GraphContext, x: Node) -> Node:
 def finish(context: GraphContext, x: Node, traits: Traits) -> None:
     """Add the last norm and the output matrix."""
     graph = context.graph
-    last = graph.output(norm(context, x, traits)) if traits.final_norm else graph.output(x)
+    if traits.pick == "before_norm":
+        x = pick_outputs(context, graph.output(x))
+    last = graph.output(norm(context, x, traits))
+    if traits.pick == "after_norm":
+        last = graph.output(pick_outputs(context, last))
+    if context.tensors.get("output.weight") is None and not context.generates:
+        graph.expand(last)
+        return
     logits = graph.matmul(context.vocabulary, last)
     for _ in range(traits.logit_steps):
         logits = graph.inplace(logits)
@@ -37,7 +46,7 @@ def finish(context: GraphContext, x: Node, traits: Traits) -> None:
 
 
 def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> None:
-    """Add the graph of a transformer that has the given layers."""
+    """Add the graph of a model that has the given layers."""
     graph = context.graph
     x = context.embedded(scale=traits.scaled_embedding)
     if traits.position_table:
@@ -46,53 +55,139 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     if traits.embedding_norm:
         x = norm(context, x, traits)
     for layer in layers:
-        x = _layer(context, layer, x, traits, last=layer == layers[-1])
+        last = layer == layers[-1] and traits.pick == "last_layer"
+        x = _layer(context, layer, x, traits, last=last)
     finish(context, x, traits)
 
 
 def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: bool) -> Node:
-    graph = context.graph
+    graph, shape = context.graph, context.shape
+    if shape.heads[layer] == 0 and shape.architecture == "deci":
+        return _headless(context, layer, x, traits, last=last)
+    router = graph.matmul(shape.experts, x) if traits.early_router else None
     normed = norm(context, x, traits) if traits.pre_norm else x
-    attended = _attention(context, layer, normed, traits)
+    inner = normed
+    if context.has(layer, "attn_norm_2") and traits.parallel:
+        inner = norm(context, x, traits)
+    attended = mix(context, layer, inner, traits)
     residual = x
     if last:
-        if traits.parallel:
-            attended = pick_outputs(context, attended)
-            residual = pick_outputs(context, residual)
-            if traits.parallel == "shared":
-                normed = pick_outputs(context, normed)
-        else:
-            attended = pick_outputs(context, attended)
-            residual = pick_outputs(context, residual)
+        attended = pick_outputs(context, attended)
+        residual = pick_outputs(context, residual)
+        if traits.parallel == "shared":
+            normed = pick_outputs(context, normed)
+        if router is not None:
+            router = pick_outputs(context, router)
     if traits.parallel:
-        inner = normed if traits.parallel == "shared" else norm(context, residual, traits)
-        fed = _feed_forward(context, layer, inner, traits)
+        fed_in = normed if traits.parallel == "shared" else norm(context, residual, traits)
+        fed = feed_forward(context, layer, fed_in, traits)
         if traits.parallel_order == "ffn_first":
             return graph.inplace(graph.inplace(fed, residual), attended)
         return graph.inplace(graph.inplace(attended, fed), residual)
-    if traits.post_norm or context.has(layer, "post_attention_norm"):
+    if traits.post_norm or _post_attention(context, layer):
         attended = norm(context, attended, traits)
     middle = graph.inplace(attended, residual)
+    if not _feeds(context, layer):
+        return middle
     fed = norm(context, middle, traits) if traits.pre_norm else middle
-    fed = _feed_forward(context, layer, fed, traits)
+    fed = feed_forward(context, layer, fed, traits, router=router)
     if traits.post_norm or context.has(layer, "post_ffw_norm"):
         fed = norm(context, fed, traits)
     return graph.inplace(fed, middle)
 
 
+def _post_attention(context: GraphContext, layer: int) -> bool:
+    """Tell whether a norm follows attention; some models call their second norm so."""
+    return context.has(layer, "post_attention_norm") and context.has(layer, "ffn_norm")
+
+
+def _feeds(context: GraphContext, layer: int) -> bool:
+    return any(
+        context.has(layer, name)
+        for name in ("ffn_down", "ffn_down_exps", "ffn_gate_inp", "ffn_up_shexp")
+    )
+
+
+def _headless(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: bool) -> Node:
+    """Return a layer that only feeds forward (Deci's pruned layers)."""
+    if last:
+        x = pick_outputs(context, x)
+    if not _feeds(context, layer):
+        return x
+    fed = feed_forward(context, layer, norm(context, x, traits), traits)
+    return context.graph.inplace(fed, x)
+
+
+def mix(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
+    """Return what a layer takes from other tokens: by attention, by a state, or by both."""
+    graph, shape = context.graph, context.shape
+    arch = shape.architecture
+    if arch == "falcon-h1":
+        attended = _attention(context, layer, x, traits)
+        return graph.inplace(attended, mamba2(context, layer, x))
+    if shape.recurrent[layer]:
+        if shape.kda_head_length:
+            return kda(context, layer, x)
+        if shape.shortconv_cache:
+            return short_convolution(context, x)
+        if context.has(layer, "attn_gate"):
+            return delta_net(context, layer, x)
+        return mamba2(context, layer, x) if shape.group_count else mamba(context, layer, x)
+    if context.has(layer, "attn_kv_a_mqa"):
+        return latent_attention(context, layer, x, rope=traits.attention.rope != "never")
+    return _attention(context, layer, x, traits)
+
+
 def _attention(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
-    graph = context.graph
+    graph, shape = context.graph, context.shape
+    rows = context.rows(layer, "attn_output")
+    if shape.kv_heads[layer] == 0:  # Deci: attention replaced by one matrix
+        return graph.matmul(rows, x)
+    head = shape.head_k(layer)
+    gated = context.rows(layer, "attn_q") == 2 * shape.heads[layer] * head
+    if gated:
+        return _gated_query(context, layer, x)
     q, k, v = project(context, layer, x, traits.attention)
     if traits.scaled_q:
         q = graph.inplace(q)
     out = attend(context, layer, q, k, v, soft_cap=traits.soft_cap)
-    rows = context.rows(layer, "attn_output")
+    if context.has(layer, "attn_gate"):
+        gate_rows = context.rows(layer, "attn_gate")
+        gate = graph.inplace(graph.matmul(gate_rows, x))
+        heads, value = shape.heads[layer], shape.head_v(layer)
+        if gate_rows == heads:
+            split = graph.view(out, value, heads, context.tokens)
+            gated_out = graph.inplace(split, graph.view(gate, 1, heads, context.tokens))
+            out = graph.view(gated_out, *out.ne)
+        else:
+            out = graph.inplace(out, gate)
+    if context.has(layer, "attn_sub_norm"):
+        out = graph.inplace(out)
     return graph.matmul(rows, out) if rows else out
 
 
-def _feed_forward(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
+def _gated_query(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return attention whose query matrix holds a gate as well (Qwen3-Next, Qwen3.5)."""
+    graph, shape = context.graph, context.shape
+    heads, kv_heads, tokens = shape.heads[layer], shape.kv_heads[layer], context.tokens
+    head, value = shape.head_k(layer), shape.head_v(layer)
+    both = graph.matmul(2 * heads * head, x)
+    q = graph.inplace(graph.inplace(graph.view(both, head, heads, tokens)), context.positions)
+    k = graph.view(graph.matmul(kv_heads * head, x), head, kv_heads, tokens)
+    k = graph.inplace(graph.inplace(k), context.positions)
+    v = graph.view(graph.matmul(kv_heads * value, x), value, kv_heads, tokens)
+    gate = graph.make((head * heads, tokens), graph.view(both, head, heads, tokens))
+    out = attend(context, layer, q, k, v)
+    out = graph.inplace(out, graph.inplace(gate))
+    return graph.matmul(context.rows(layer, "attn_output"), out)
+
+
+def feed_forward(
+    context: GraphContext, layer: int, x: Node, traits: Traits, *, router: Node | None = None
+) -> Node:
+    """Return the output of a layer's feed-forward part, dense or with experts."""
     if not context.has(layer, "ffn_gate_inp"):
         return dense(context, layer, x, activation_steps=traits.activation_steps)
-    routed = experts(context, layer, x, traits.experts)
+    routed = experts(context, layer, x, traits.experts, logits=router)
     shared = shared_expert(context, layer, x)
     return routed if shared is None else context.graph.inplace(routed, shared)

@@ -47,6 +47,11 @@ class Hyperparameters:
     expert_feed_forward: tuple[int, ...] = ()
     shared_experts: int = 0
     shared_feed_forward: int = 0
+    experts_normed: bool = False
+    experts_scale: float = 0.0
+    experts_gating: int = 0
+    expert_groups: int = 0
+    expert_groups_used: int = 0
     dense_lead: int = 0
     causal: bool = True
     kv_from_start: int = -1

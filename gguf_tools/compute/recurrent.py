@@ -1,0 +1,205 @@
+"""Layers that carry a state: Mamba, Mamba 2, short convolutions, delta nets.
+
+Follows src/models/mamba-base.cpp, lfm2.cpp, delta-net-base.cpp, qwen3next.cpp, qwen35.cpp and
+kimi-linear.cpp, and ``build_rs`` in src/llama-graph.cpp.
+"""
+
+from __future__ import annotations
+
+from gguf_tools.compute.context import GraphContext
+from gguf_tools.compute.graph import Node
+
+__all__ = ["delta_net", "kda", "load_state", "mamba", "mamba2", "short_convolution"]
+
+
+def load_state(context: GraphContext, size: int) -> Node:
+    """Return the sequences' states, read out of the state buffer."""
+    graph = context.graph
+    index = context.input("state_rows", context.sequences)
+    states = graph.make((size, context.sequences), graph.view(index, context.sequences))
+    graph.expand(states)
+    extra = graph.make((size, 0), graph.view(index, 0))
+    graph.expand(extra)
+    return states
+
+
+def _save(context: GraphContext, x: Node) -> None:
+    """Add the copy of a state back into its buffer."""
+    context.graph.expand(Node((1,), (context.graph.view(x, *x.ne),), root=_BUFFER))
+
+
+_BUFFER = Node((0,))
+
+
+def _convolved(context: GraphContext, x: Node, kernel: int, channels: int) -> Node:
+    """Return channels after their short causal convolution; the tail of the input is saved."""
+    graph = context.graph
+    sequences = context.sequences
+    each = context.tokens // sequences
+    tail = load_state(context, (kernel - 1) * channels)
+    tail = graph.view(tail, kernel - 1, channels, sequences)
+    joined = graph.make((kernel - 1 + each, channels, sequences), tail, x)
+    _save(context, joined)
+    return graph.make((channels, each, sequences), joined)
+
+
+def mamba(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return the output of a Mamba block."""
+    graph, shape = context.graph, context.shape
+    inner, state, rank = shape.inner_size, shape.state_size, shape.time_step_rank
+    sequences = context.sequences
+    each = context.tokens // sequences
+    pair = graph.matmul(2 * inner, graph.view(x, x.ne[0], each, sequences))
+    signal = graph.view(pair, inner, each, sequences)
+    gate = graph.view(pair, inner, each, sequences)
+    signal = graph.inplace(_convolved(context, signal, shape.conv_kernel, inner))
+    mixed = graph.matmul(rank + 2 * state, signal)
+    step = graph.make((rank, each, sequences), graph.view(mixed, rank, each, sequences))
+    b: Node = graph.view(mixed, state, 1, each, sequences)
+    c: Node = graph.view(mixed, state, 1, each, sequences)
+    if context.has(layer, "ssm_dt_norm"):
+        b, c = graph.inplace(b), graph.inplace(c)
+    step = graph.matmul(inner, step)
+    scanned = _scan(context, graph.view(signal, 1, inner, each, sequences), step, b, c)
+    y = graph.view(scanned, inner, each, sequences)
+    y = graph.inplace(y, graph.inplace(signal))
+    y = graph.make(y.ne, graph.make(y.ne, gate), y)
+    out = graph.matmul(context.rows(layer, "ssm_out"), y)
+    return graph.view(out, out.ne[0], context.tokens)
+
+
+def _scan(context: GraphContext, x: Node, step: Node, b: Node, c: Node) -> Node:
+    """Return the scan's output, followed by the new states, which are saved."""
+    graph, shape = context.graph, context.shape
+    index = context.input("state_rows", context.sequences)
+    size = shape.inner_size * (context.tokens + shape.state_size * context.sequences)
+    scanned = graph.make((size,), x, step, b, c, graph.view(index, context.sequences))
+    graph.expand(scanned)
+    graph.expand(graph.make((shape.recurrent_state, 0), graph.view(index, 0)))
+    _save(context, scanned)
+    return scanned
+
+
+def mamba2(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return the output of a Mamba 2 block."""
+    graph, shape = context.graph, context.shape
+    inner, state = shape.inner_size, shape.state_size
+    heads, groups = shape.time_step_rank, shape.group_count
+    sequences = context.sequences
+    each = context.tokens // sequences
+    length = inner // heads
+    channels = inner + 2 * groups * state
+    tail = load_state(context, (shape.conv_kernel - 1) * channels)
+    mixed = graph.matmul(context.rows(layer, "ssm_in"), x)
+    gate = graph.view(mixed, length, heads, each, sequences)
+    signal = graph.view(mixed, channels, each, sequences)
+    step = graph.view(mixed, heads, each, sequences)
+    tail = graph.view(tail, shape.conv_kernel - 1, channels, sequences)
+    joined = graph.make((shape.conv_kernel - 1 + each, channels, sequences), tail, signal)
+    _save(context, joined)
+    signal = graph.inplace(graph.make((channels, each, sequences), joined))
+    part = graph.view(signal, length, heads, each, sequences)
+    b = graph.view(signal, state, groups, each, sequences)
+    c = graph.view(signal, state, groups, each, sequences)
+    step = graph.make((heads, each, sequences), step)
+    scanned = _scan(context, part, step, b, c)
+    y = graph.view(scanned, length, heads, each, sequences)
+    y = graph.inplace(y, graph.inplace(part))
+    y = graph.make(y.ne, graph.make(y.ne, gate), y)
+    if context.has(layer, "ssm_norm"):
+        y = graph.inplace(graph.view(y, inner // groups, groups, each, sequences))
+    y = graph.view(y, inner, context.tokens)
+    return graph.matmul(context.rows(layer, "ssm_out"), y)
+
+
+def short_convolution(context: GraphContext, x: Node) -> Node:
+    """Return the output of a gated short convolution."""
+    graph, shape = context.graph, context.shape
+    width, kernel = shape.embedding_length, shape.shortconv_cache
+    sequences = context.sequences
+    each = context.tokens // sequences
+    mixed = graph.matmul(3 * width, x)
+    b = graph.view(mixed, width, each, sequences)
+    c = graph.view(mixed, width, each, sequences)
+    signal = graph.view(mixed, width, each, sequences)
+    product = graph.inplace(b, signal)
+    tail = load_state(context, (kernel - 1) * width)
+    tail = graph.view(tail, kernel - 1, width, sequences)
+    joined = graph.make((kernel - 1 + each, width, sequences), tail, graph.view(product, *b.ne))
+    _save(context, joined)
+    out = graph.make((width, each, sequences), joined)
+    y = graph.inplace(c, out)
+    return graph.matmul(width, graph.view(y, width, context.tokens))
+
+
+def _fused_delta(
+    context: GraphContext, q: Node, k: Node, v: Node, gate: Node, beta: Node, state: Node
+) -> Node:
+    """Return the attention part of the fused delta rule; the new state behind it is saved."""
+    graph = context.graph
+    length, heads = v.ne[0], v.ne[1]
+    size = length * heads * (context.tokens + length * context.sequences)
+    fused = graph.make((size,), q, k, v, gate, beta, state)
+    out = graph.view(fused, length, heads, context.tokens)
+    _save(context, fused)
+    return out
+
+
+def delta_net(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return the output of a gated delta net (Qwen3-Next, Qwen3.5)."""
+    graph, shape = context.graph, context.shape
+    heads, groups, key = shape.time_step_rank, shape.group_count, shape.state_size
+    value = shape.inner_size // heads
+    channels = shape.inner_size + 2 * groups * key
+    tokens = context.tokens
+    mixed = graph.matmul(channels, x)
+    gate = graph.matmul(shape.inner_size, x)
+    if context.has(layer, "ssm_ba"):
+        both = graph.matmul(2 * heads, x)
+        beta = graph.inplace(graph.make((heads, tokens), both))
+        alpha = graph.make((heads, tokens), both)
+    else:
+        beta = graph.inplace(graph.matmul(heads, x))
+        alpha = graph.matmul(heads, x)
+    alpha = graph.inplace(alpha)
+    convolved = graph.inplace(_convolved(context, mixed, shape.conv_kernel, channels))
+    state = load_state(context, shape.recurrent_state)
+    q = graph.make((key, groups, tokens), graph.view(convolved, key, groups, tokens))
+    k = graph.make((key, groups, tokens), graph.view(convolved, key, groups, tokens))
+    if context.has(layer, "ssm_ba") and groups != heads:
+        q = graph.view(graph.make((key, heads, tokens), q), key, heads, tokens)
+        k = graph.view(graph.make((key, heads, tokens), k), key, heads, tokens)
+    v = graph.view(convolved, value, heads, tokens)
+    out = _fused_delta(context, q, k, v, alpha, beta, state)
+    normed = graph.inplace(out)
+    gated = graph.inplace(normed, graph.inplace(graph.view(gate, value, heads, tokens)))
+    return graph.matmul(shape.embedding_length, graph.view(gated, shape.inner_size, tokens))
+
+
+def kda(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return the output of Kimi's delta attention, with a decay for every channel."""
+    graph, shape = context.graph, context.shape
+    heads, length = shape.heads[0], shape.kda_head_length
+    width, tokens = heads * length, context.tokens
+    kernel = shape.conv_kernel
+    tail = load_state(context, 3 * (kernel - 1) * width)
+    parts = []
+    for _ in range(3):
+        projected = graph.matmul(width, x)
+        joined = graph.make((kernel - 1 + tokens, width), graph.view(tail, 1), projected)
+        _save(context, joined)
+        convolved = graph.inplace(graph.make((width, tokens), joined))
+        parts.append(graph.view(convolved, length, heads, tokens))
+    low = graph.matmul(context.rows(layer, "ssm_f_a") or length, x)
+    decay = graph.inplace(graph.inplace(graph.matmul(width, low)))
+    beta = graph.inplace(graph.matmul(heads, x))
+    q, k = (graph.make(part.ne, part) for part in parts[:2])
+    state = load_state(context, shape.recurrent_state)
+    out = _fused_delta(
+        context, q, k, parts[2], graph.view(decay, length, heads, tokens), beta, state
+    )
+    low = graph.matmul(context.rows(layer, "ssm_g_a") or length, x)
+    gate = graph.matmul(width, low)
+    normed = graph.inplace(out)
+    gated = graph.inplace(normed, graph.inplace(graph.view(gate, length, heads, tokens)))
+    return graph.matmul(shape.embedding_length, graph.view(gated, width, tokens))
