@@ -43,9 +43,14 @@ def project(
     k = _normed(context, layer, "attn_k_norm", k, head_k, traits)
     if turn:
         q, k = graph.inplace(q, context.positions), graph.inplace(k, context.positions)
-        if traits.plain_norm_after_rope:
+        if traits.plain_norm_after_rope and shape.experts != _UNNORMED_LLAMA4_EXPERTS:
             q, k = graph.inplace(q), graph.inplace(k)
+    elif traits.scaled_without_rope:
+        q = graph.inplace(q, context.input("attention_scale", 1, 1, tokens))
     return q, k, v
+
+
+_UNNORMED_LLAMA4_EXPERTS = 128  # the large Llama 4 leaves the norm after rope out
 
 
 def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:
@@ -56,6 +61,8 @@ def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:
     if traits.rope in {"three_of_four", "not_every_fourth"}:
         # Models without windows turn every layer (smollm3, whose rule is fixed, apart).
         if shape.swa_kind == "none" and shape.architecture != "smollm3":
+            return True
+        if shape.architecture == "smallthinker" and shape.layers == 4:
             return True
         return (layer + 1 if traits.rope == "three_of_four" else layer) % 4 != 0
     return traits.rope == "always"
@@ -195,6 +202,8 @@ def attend(
 ) -> Node:
     """Store K and V in the layer's cache and return the heads' outputs, not yet projected."""
     graph, shape = context.graph, context.shape
+    if not context.caching and k is not None and v is not None:
+        return _attend_batch(context, layer, q, k, v, soft_cap)
     cache = context.layer_cache(layer)
     q = rotate_rows(context, q, cache.k_rotation)
     if k is not None:
@@ -210,3 +219,16 @@ def attend(
     head_v = shape.head_v(layer)
     out = multi_head(context, q, cache.cells, cache.streams, cache.mask, head_v, soft_cap=soft_cap)
     return rotate_rows(context, out, cache.v_rotation)
+
+
+def _attend_batch(
+    context: GraphContext, layer: int, q: Node, k: Node, v: Node, soft_cap: int
+) -> Node:
+    """Return the heads' outputs where tokens see only their own batch: encoders, diffusion."""
+    tokens = context.tokens
+    unit = 2 if context.settings.flash_attention else 4
+    name = "window_mask" if context.shape.sliding[layer] else "mask"
+    mask = context.input(name, tokens, tokens, unit=unit)
+    context.graph.expand(q, k, v)
+    head_v = context.shape.head_v(layer)
+    return multi_head(context, q, tokens, 1, mask, head_v, kv=(k, v), soft_cap=soft_cap)

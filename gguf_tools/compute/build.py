@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from gguf_tools.compute.context import GraphContext
+from gguf_tools.compute.encoder import BERT_FAMILY, build_bert, build_t5
+from gguf_tools.compute.gemma import build_gemma3n, build_gemma4
 from gguf_tools.compute.graph import Graph
-from gguf_tools.compute.traits import traits_of
+from gguf_tools.compute.rwkv import build_rwkv
+from gguf_tools.compute.traits import Traits, traits_of
 from gguf_tools.compute.transformer import build_transformer
 from gguf_tools.facts import vocabulary_size
 from gguf_tools.header import Header
@@ -26,5 +32,23 @@ def build_graph(header: Header, shape: Hyperparameters, settings: EngineSettings
         outputs=min(settings.prompt_tokens, settings.outputs),
         sequences=settings.sequences,
     )
-    build_transformer(context, tuple(range(shape.layers)), traits_of(shape.architecture))
+    builder = _builder(shape.architecture)
+    builder(context, tuple(range(shape.layers)), traits_of(shape.architecture))
     return context.graph
+
+
+def _builder(architecture: str) -> Callable[[GraphContext, tuple[int, ...], Traits], None]:
+    if architecture in BERT_FAMILY:
+        return build_bert
+    return _BUILDERS.get(architecture, build_transformer)
+
+
+_BUILDERS: Final = {
+    "arwkv7": build_rwkv,
+    "gemma3n": build_gemma3n,
+    "gemma4": build_gemma4,
+    "rwkv6": build_rwkv,
+    "rwkv6qwen2": build_rwkv,
+    "rwkv7": build_rwkv,
+    "t5": build_t5,
+}

@@ -56,20 +56,30 @@ class GraphContext:
         """Tell whether the model has an output matrix, its own or the embedding table."""
         return self.shape.architecture not in NO_CACHE - DIFFUSION
 
+    @property
+    def caching(self) -> bool:
+        """Tell whether tokens see earlier ones through a cache, not only their own batch."""
+        return self.shape.architecture not in NO_CACHE
+
+    def _key(self, layer: int, name: str, suffix: str) -> str:
+        # Looped models run the same matrices in several layers.
+        physical = self.shape.layers // self.shape.loops
+        return f"blk.{layer % physical}.{name}.{suffix}" if physical else name
+
     # --- weights
 
     def rows(self, layer: int, name: str, suffix: str = "weight") -> int:
         """Return how many rows a layer's matrix has, 0 if there is none."""
-        tensor = self.tensors.get(f"blk.{layer}.{name}.{suffix}")
+        tensor = self.tensors.get(self._key(layer, name, suffix))
         return tensor.extent(1) if tensor is not None else 0
 
     def has(self, layer: int, name: str, suffix: str = "weight") -> bool:
         """Tell whether a layer has a tensor."""
-        return f"blk.{layer}.{name}.{suffix}" in self.tensors
+        return self._key(layer, name, suffix) in self.tensors
 
     def tensor(self, layer: int, name: str, suffix: str = "weight") -> Tensor:
         """Return a layer's tensor; a KeyError says that the template doesn't fit the model."""
-        return self.tensors[f"blk.{layer}.{name}.{suffix}"]
+        return self.tensors[self._key(layer, name, suffix)]
 
     # --- inputs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.graph import Node
 
-__all__ = ["delta_net", "kda", "load_state", "mamba", "mamba2", "short_convolution"]
+__all__ = ["delta_net", "kda", "load_state", "mamba", "mamba2", "save_state", "short_convolution"]
 
 
 def load_state(context: GraphContext, size: int) -> Node:
@@ -23,7 +23,7 @@ def load_state(context: GraphContext, size: int) -> Node:
     return states
 
 
-def _save(context: GraphContext, x: Node) -> None:
+def save_state(context: GraphContext, x: Node) -> None:
     """Add the copy of a state back into its buffer."""
     context.graph.expand(Node((1,), (context.graph.view(x, *x.ne),), root=_BUFFER))
 
@@ -39,7 +39,7 @@ def _convolved(context: GraphContext, x: Node, kernel: int, channels: int) -> No
     tail = load_state(context, (kernel - 1) * channels)
     tail = graph.view(tail, kernel - 1, channels, sequences)
     joined = graph.make((kernel - 1 + each, channels, sequences), tail, x)
-    _save(context, joined)
+    save_state(context, joined)
     return graph.make((channels, each, sequences), joined)
 
 
@@ -76,7 +76,7 @@ def _scan(context: GraphContext, x: Node, step: Node, b: Node, c: Node) -> Node:
     scanned = graph.make((size,), x, step, b, c, graph.view(index, context.sequences))
     graph.expand(scanned)
     graph.expand(graph.make((shape.recurrent_state, 0), graph.view(index, 0)))
-    _save(context, scanned)
+    save_state(context, scanned)
     return scanned
 
 
@@ -96,7 +96,7 @@ def mamba2(context: GraphContext, layer: int, x: Node) -> Node:
     step = graph.view(mixed, heads, each, sequences)
     tail = graph.view(tail, shape.conv_kernel - 1, channels, sequences)
     joined = graph.make((shape.conv_kernel - 1 + each, channels, sequences), tail, signal)
-    _save(context, joined)
+    save_state(context, joined)
     signal = graph.inplace(graph.make((channels, each, sequences), joined))
     part = graph.view(signal, length, heads, each, sequences)
     b = graph.view(signal, state, groups, each, sequences)
@@ -126,7 +126,7 @@ def short_convolution(context: GraphContext, x: Node) -> Node:
     tail = load_state(context, (kernel - 1) * width)
     tail = graph.view(tail, kernel - 1, width, sequences)
     joined = graph.make((kernel - 1 + each, width, sequences), tail, graph.view(product, *b.ne))
-    _save(context, joined)
+    save_state(context, joined)
     out = graph.make((width, each, sequences), joined)
     y = graph.inplace(c, out)
     return graph.matmul(width, graph.view(y, width, context.tokens))
@@ -141,7 +141,7 @@ def _fused_delta(
     size = length * heads * (context.tokens + length * context.sequences)
     fused = graph.make((size,), q, k, v, gate, beta, state)
     out = graph.view(fused, length, heads, context.tokens)
-    _save(context, fused)
+    save_state(context, fused)
     return out
 
 
@@ -187,7 +187,7 @@ def kda(context: GraphContext, layer: int, x: Node) -> Node:
     for _ in range(3):
         projected = graph.matmul(width, x)
         joined = graph.make((kernel - 1 + tokens, width), graph.view(tail, 1), projected)
-        _save(context, joined)
+        save_state(context, joined)
         convolved = graph.inplace(graph.make((width, tokens), joined))
         parts.append(graph.view(convolved, length, heads, tokens))
     low = graph.matmul(context.rows(layer, "ssm_f_a") or length, x)

@@ -20,15 +20,15 @@ class AttentionTraits:
     """What distinguishes an architecture's attention, as far as results are kept apart.
 
     ``rope`` says on which layers Q and K are turned. ``norm_after_rope`` norms them last,
-    ``layer_norm`` norms without writing in place. ``gate_first`` makes the output's gate before
-    attention, not after it.
+    ``layer_norm`` norms without writing in place. ``scaled_without_rope`` scales Q by position on
+    layers that don't turn it.
     """
 
     rope: Rope = "always"
     norm_after_rope: bool = False
     plain_norm_after_rope: bool = False
     layer_norm: bool = False
-    contiguous_fused: bool = False
+    scaled_without_rope: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,8 @@ class Traits:
     position_table: bool = False
     scaled_embedding: bool = False
     parallel: Literal["shared", "own"] | None = None
-    parallel_order: Literal["attention_first", "ffn_first"] = "attention_first"
+    parallel_order: Literal["attention_first", "ffn_first", "ffn_attention"] = "attention_first"
+    residual_first: Literal["no", "attention", "ffn"] = "no"
     pick: Literal["last_layer", "before_norm", "after_norm"] = "last_layer"
     scaled_q: bool = False
     soft_cap: int = 0
@@ -113,11 +114,13 @@ TRAITS: Final[dict[str, Traits]] = {
     "dots1": Traits(experts=_BY_KEY),
     "exaone-moe": Traits(attention=AttentionTraits(rope="sliding"), experts=_BY_KEY),
     "exaone4": Traits(pre_norm=False, post_norm=True, attention=AttentionTraits(rope="sliding")),
-    "falcon": Traits(layer_norm=True, parallel="shared"),
+    "falcon": Traits(layer_norm=True, parallel="shared", parallel_order="ffn_attention"),
     "gemma": Traits(scaled_embedding=True, scaled_q=True),
     "gemma-embedding": Traits(scaled_embedding=True, scaled_q=True),
     "gemma2": Traits(scaled_embedding=True, scaled_q=True, soft_cap=3),
     "gemma3": Traits(scaled_embedding=True, scaled_q=True),
+    "gemma3n": Traits(logit_steps=3),
+    "gemma4": Traits(pick="after_norm", logit_steps=3),
     "glm4moe": Traits(experts=_BY_KEY),
     "gpt-oss": Traits(pick="before_norm", experts=ExpertTraits(gating="weights", normed=False)),
     "gpt2": Traits(layer_norm=True, position_table=True, attention=_NO_ROPE),
@@ -135,7 +138,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "laguna": Traits(experts=_BY_KEY),
     "lfm2moe": Traits(experts=ExpertTraits(normed=True)),
     "llama4": Traits(
-        attention=AttentionTraits(rope="three_of_four", plain_norm_after_rope=True),
+        attention=AttentionTraits(
+            rope="three_of_four", plain_norm_after_rope=True, scaled_without_rope=True
+        ),
         experts=ExpertTraits(gating="sigmoid", normed=False, before=True),
     ),
     "maincoder": Traits(attention=AttentionTraits(norm_after_rope=True)),
@@ -155,14 +160,17 @@ TRAITS: Final[dict[str, Traits]] = {
     "olmoe": Traits(experts=_UNNORMED),
     "orion": _LAYER_NORM,
     "phi2": Traits(layer_norm=True, parallel="shared", scaled_q=True),
-    "phi3": Traits(scaled_q=True),
-    "phimoe": Traits(scaled_q=True),
-    "plamo": Traits(parallel="shared"),
+    "phi3": Traits(scaled_q=True, residual_first="ffn"),
+    "phimoe": Traits(scaled_q=True, residual_first="ffn"),
+    "openelm": Traits(residual_first="attention"),
+    "plamo": Traits(parallel="shared", parallel_order="ffn_attention"),
     "qwen2moe": Traits(experts=_UNNORMED),
     "qwen35": Traits(pick="after_norm"),
     "qwen35moe": Traits(pick="after_norm"),
     "qwen3next": Traits(pick="after_norm"),
     "refact": Traits(attention=_NO_ROPE),
+    "rwkv6": _LAYER_NORM,
+    "rwkv7": _LAYER_NORM,
     "smallthinker": Traits(
         early_router=True,
         attention=AttentionTraits(rope="not_every_fourth"),

@@ -54,9 +54,12 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
         x = graph.inplace(x, positions)
     if traits.embedding_norm:
         x = norm(context, x, traits)
+    each = context.shape.layers // context.shape.loops
     for layer in layers:
         last = layer == layers[-1] and traits.pick == "last_layer"
         x = _layer(context, layer, x, traits, last=last)
+        if context.shape.loops > 1 and (layer + 1) % each == 0 and layer != layers[-1]:
+            x = norm(context, x, traits)
     finish(context, x, traits)
 
 
@@ -83,16 +86,23 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
         fed = feed_forward(context, layer, fed_in, traits)
         if traits.parallel_order == "ffn_first":
             return graph.inplace(graph.inplace(fed, residual), attended)
+        if traits.parallel_order == "ffn_attention":
+            return graph.inplace(graph.inplace(fed, attended), residual)
         return graph.inplace(graph.inplace(attended, fed), residual)
     if traits.post_norm or _post_attention(context, layer):
         attended = norm(context, attended, traits)
-    middle = graph.inplace(attended, residual)
+    if traits.residual_first == "attention":
+        middle = graph.inplace(residual, attended)
+    else:
+        middle = graph.inplace(attended, residual)
     if not _feeds(context, layer):
         return middle
     fed = norm(context, middle, traits) if traits.pre_norm else middle
     fed = feed_forward(context, layer, fed, traits, router=router)
     if traits.post_norm or context.has(layer, "post_ffw_norm"):
         fed = norm(context, fed, traits)
+    if traits.residual_first == "ffn":
+        return graph.inplace(middle, fed)
     return graph.inplace(fed, middle)
 
 
