@@ -9,6 +9,7 @@ from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.encoder import BERT_FAMILY, build_bert, build_t5
 from gguf_tools.compute.gemma import build_gemma3n, build_gemma4
 from gguf_tools.compute.graph import Graph
+from gguf_tools.compute.indexed import INDEXED, build_indexed
 from gguf_tools.compute.rwkv import build_rwkv
 from gguf_tools.compute.traits import Traits, traits_of
 from gguf_tools.compute.transformer import build_transformer
@@ -40,6 +41,8 @@ def build_graph(header: Header, shape: Hyperparameters, settings: EngineSettings
 def _builder(architecture: str) -> Callable[[GraphContext, tuple[int, ...], Traits], None]:
     if architecture in BERT_FAMILY:
         return build_bert
+    if architecture in INDEXED:
+        return build_indexed
     return _BUILDERS.get(architecture, build_transformer)
 
 

@@ -6,6 +6,7 @@ Follows the inputs that src/llama-graph.cpp builds (``build_inp_embd``, ``build_
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gguf_tools.compute.graph import Graph, Node
@@ -42,7 +43,7 @@ class GraphContext:
 
     shape: Hyperparameters
     settings: EngineSettings
-    tensors: dict[str, Tensor]
+    tensors: Mapping[str, Tensor]
     vocabulary: int
     tokens: int
     outputs: int

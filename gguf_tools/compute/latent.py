@@ -6,96 +6,117 @@ and ``build_attn`` for K-only caches in src/llama-graph.cpp.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gguf_tools.compute.attention import attend, multi_head, store
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.graph import Node
 
-__all__ = ["latent_attention", "latent_query"]
+__all__ = ["LatentParts", "attend_latent", "latent_attention", "latent_parts"]
 
 
-def latent_query(context: GraphContext, layer: int, x: Node, head: int) -> Node:
-    """Return the queries [head, heads, tokens], through a low rank where the model has one."""
-    graph, shape = context.graph, context.shape
-    heads = shape.heads[layer]
+@dataclass(frozen=True, slots=True)
+class LatentParts:
+    """Query and key in the latent's space, the latent itself, and the low-rank query."""
+
+    query: Node
+    key: Node
+    latent: Node
+    low_query: Node
+    value_length: int
+
+
+def _query(context: GraphContext, layer: int, x: Node) -> tuple[Node, Node]:
+    """Return the queries [head, heads, tokens] and what they were made from."""
+    graph = context.graph
+    heads = context.shape.heads[layer]
+    low, name = x, "attn_q"
     if context.has(layer, "attn_q_a"):
         low = graph.inplace(graph.matmul(context.rows(layer, "attn_q_a"), x))
-        q = graph.matmul(heads * head, low)
-    else:
-        q = graph.matmul(heads * head, x)
-    return graph.view(q, head, heads, context.tokens)
+        name = "attn_q_b"
+    rows = context.rows(layer, name)
+    return graph.view(graph.matmul(rows, low), rows // heads, heads, context.tokens), low
+
+
+def latent_parts(context: GraphContext, layer: int, x: Node, *, rope: bool = True) -> LatentParts:
+    """Return what absorbed latent attention works with."""
+    graph = context.graph
+    heads, tokens = context.shape.heads[layer], context.tokens
+    joint_rows = context.rows(layer, "attn_kv_a_mqa")
+    rank = context.tensor(layer, "attn_kv_a_norm").extent(0)
+    turned = joint_rows - rank
+    q, low = _query(context, layer, x)
+    joint = graph.matmul(joint_rows, x)
+    k_turned = graph.view(joint, turned, 1, tokens)
+    if context.has(layer, "attn_k_norm"):
+        k_turned = graph.inplace(k_turned)
+    latent = graph.inplace(graph.view(joint, rank, tokens))
+    plain = graph.view(q, q.ne[0] - turned, tokens, heads)
+    q_turned = graph.view(q, turned, heads, tokens)
+    if rope:
+        k_turned = graph.inplace(k_turned, context.positions)
+        q_turned = graph.inplace(q_turned, context.positions)
+    absorbed = graph.make((rank, tokens, heads), plain)
+    query = graph.make((rank + turned, heads, tokens), absorbed, q_turned)
+    key = graph.make((rank + turned, 1, tokens), latent, k_turned)
+    value = context.tensor(layer, "attn_v_b").extent(1)
+    return LatentParts(query, key, latent, low, value)
 
 
 def latent_attention(context: GraphContext, layer: int, x: Node, *, rope: bool = True) -> Node:
     """Return the projected output of a layer's latent attention."""
-    graph, shape = context.graph, context.shape
-    rank = shape.kv_lora_rank
-    heads, tokens = shape.heads[layer], context.tokens
-    joint_rows = context.rows(layer, "attn_kv_a_mqa")
-    turned = joint_rows - rank
-    head = shape.mla_key_length if shape.mla else shape.key_length
-    positions = (context.positions,) if rope else ()
-    q = latent_query(context, layer, x, head)
-    joint = graph.matmul(joint_rows, x)
-    k_turned = graph.view(joint, turned, 1, tokens)
-    if rope:
-        k_turned = graph.inplace(k_turned, *positions)
-    latent = graph.inplace(graph.view(joint, rank, tokens))
-    if shape.mla:
-        plain = graph.view(q, head - turned, tokens, heads)
-        q_turned = graph.view(q, turned, heads, tokens)
-        if rope:
-            q_turned = graph.inplace(q_turned, *positions)
-        absorbed = graph.make((rank, tokens, heads), plain)
-        query = graph.make((rank + turned, heads, tokens), absorbed, q_turned)
-        key = graph.make((rank + turned, 1, tokens), latent, k_turned)
-        out = _attend_latent(context, layer, query, key, latent)
+    graph = context.graph
+    if context.shape.mla:
+        parts = latent_parts(context, layer, x, rope=rope)
+        cache = context.layer_cache(layer)
+        graph.expand(parts.query, parts.latent, parts.key)
+        store(context, cache, parts.key, None)
+        out = attend_latent(context, layer, parts, cache.mask)
     else:
-        out = _attend_expanded(context, layer, q, latent, k_turned, head, turned, rope=rope)
+        out = _attend_expanded(context, layer, x, rope=rope)
     return graph.matmul(context.rows(layer, "attn_output"), out)
 
 
-def _attend_latent(context: GraphContext, layer: int, q: Node, k: Node, latent: Node) -> Node:
-    graph, shape = context.graph, context.shape
+def attend_latent(context: GraphContext, layer: int, parts: LatentParts, mask: Node) -> Node:
+    """Return the heads' outputs, values expanded, in one row a token."""
+    graph = context.graph
     cache = context.layer_cache(layer)
-    graph.expand(q, latent, k)
-    store(context, cache, k, None)
-    rank, heads, tokens = shape.kv_lora_rank, shape.heads[layer], context.tokens
-    value = shape.mla_value_length
-    if context.settings.flash_attention:
-        streams = cache.streams
-        each = tokens // streams
-        seen = graph.view(q, q.ne[0], each, heads, streams)
-        joined = graph.make((rank, heads, each, streams), seen, cache.mask)
-        opened = graph.make((value, each, heads, streams), graph.view(joined, *joined.ne))
-        out = graph.view(graph.make((value, heads, each, streams), opened), value * heads, tokens)
-        graph.expand(out)
-        return out
-    return multi_head(
-        context,
-        q,
-        cache.cells,
-        cache.streams,
-        cache.mask,
-        rank,
-        v_transposed=False,
-        opened=value,
-    )
+    q, value = parts.query, parts.value_length
+    rank, heads, tokens = parts.latent.ne[0], q.ne[1], context.tokens
+    if not context.settings.flash_attention:
+        return multi_head(
+            context,
+            q,
+            cache.cells,
+            cache.streams,
+            mask,
+            rank,
+            v_transposed=False,
+            opened=value,
+        )
+    streams = cache.streams
+    each = tokens // streams
+    seen = graph.view(q, q.ne[0], each, heads, streams)
+    joined = graph.make((rank, heads, each, streams), seen, mask)
+    opened = graph.make((value, each, heads, streams), graph.view(joined, *joined.ne))
+    out = graph.view(graph.make((value, heads, each, streams), opened), value * heads, tokens)
+    graph.expand(out)
+    return out
 
 
-def _attend_expanded(
-    context: GraphContext,
-    layer: int,
-    q: Node,
-    latent: Node,
-    k_turned: Node,
-    head: int,
-    turned: int,
-    *,
-    rope: bool,
-) -> Node:
+def _attend_expanded(context: GraphContext, layer: int, x: Node, *, rope: bool) -> Node:
     """Attend with keys and values expanded for every head, as before the absorbed form."""
     graph, shape = context.graph, context.shape
     heads, tokens = shape.heads[layer], context.tokens
+    joint_rows = context.rows(layer, "attn_kv_a_mqa")
+    rank, head = shape.kv_lora_rank, shape.key_length
+    turned = joint_rows - rank
+    q, _ = _query(context, layer, x)
+    joint = graph.matmul(joint_rows, x)
+    k_turned = graph.view(joint, turned, 1, tokens)
+    if rope:
+        k_turned = graph.inplace(k_turned, context.positions)
+    latent = graph.inplace(graph.view(joint, rank, tokens))
     opened = graph.matmul(context.rows(layer, "attn_kv_b"), latent)
     k_plain = graph.view(opened, head - turned, heads, tokens)
     value = graph.make(

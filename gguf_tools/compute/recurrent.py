@@ -9,7 +9,16 @@ from __future__ import annotations
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.graph import Node
 
-__all__ = ["delta_net", "kda", "load_state", "mamba", "mamba2", "save_state", "short_convolution"]
+__all__ = [
+    "delta_net",
+    "kda",
+    "lightning",
+    "load_state",
+    "mamba",
+    "mamba2",
+    "save_state",
+    "short_convolution",
+]
 
 
 def load_state(context: GraphContext, size: int) -> Node:
@@ -203,3 +212,31 @@ def kda(context: GraphContext, layer: int, x: Node) -> Node:
     normed = graph.inplace(out)
     gated = graph.inplace(normed, graph.inplace(graph.view(gate, length, heads, tokens)))
     return graph.matmul(shape.embedding_length, graph.view(gated, width, tokens))
+
+
+def lightning(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return the output of a linear attention layer with decay (MiniMax 01)."""
+    graph, shape = context.graph, context.shape
+    heads, length = shape.heads[layer], shape.linear_head_length
+    sequences = context.sequences
+    each = context.tokens // sequences
+    width = heads * length
+    load_state(context, 0)
+    state = load_state(context, shape.recurrent_state)
+    mixed = graph.inplace(graph.matmul(3 * width, x))
+    part = graph.view(mixed, length, heads, each, sequences)
+    decayed = graph.inplace(part, context.input("query_decay", 1, heads, each))
+    outer = graph.make((length, each, heads, sequences), state, decayed)
+    values = graph.make((each, length, heads, sequences), part)
+    scores = graph.make((each, each, heads, sequences), part, part)
+    decay = graph.inplace(context.input("diagonal_decay", each, each, heads, sequences))
+    scores = graph.inplace(scores, graph.inplace(decay))
+    inner = graph.make((length, each, heads, sequences), values, scores)
+    summed = graph.inplace(outer, inner)
+    kept = graph.inplace(part, context.input("key_decay", 1, heads, each))
+    kept = graph.make((each, length, heads, sequences), kept)
+    fresh = graph.make((length, length, heads, sequences), kept, values)
+    save_state(context, graph.inplace(graph.inplace(state), fresh))
+    gate = graph.inplace(graph.matmul(width, x))
+    out = graph.inplace(graph.view(graph.make(part.ne, summed), width, context.tokens))
+    return graph.matmul(shape.embedding_length, graph.inplace(gate, out))

@@ -11,7 +11,7 @@ from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.feedforward import dense, experts, shared_expert
 from gguf_tools.compute.graph import Node
 from gguf_tools.compute.latent import latent_attention
-from gguf_tools.compute.recurrent import delta_net, kda, mamba, mamba2, short_convolution
+from gguf_tools.compute.recurrent import delta_net, kda, lightning, mamba, mamba2, short_convolution
 from gguf_tools.compute.traits import Traits
 
 __all__ = ["build_transformer", "feed_forward", "finish", "norm", "pick_outputs"]
@@ -140,6 +140,8 @@ def mix(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
             return kda(context, layer, x)
         if shape.shortconv_cache:
             return short_convolution(context, x)
+        if shape.linear_head_length:
+            return lightning(context, layer, x)
         if context.has(layer, "attn_gate"):
             return delta_net(context, layer, x)
         return mamba2(context, layer, x) if shape.group_count else mamba(context, layer, x)
