@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gguf_tools.compute.attention import project, rotate_rows, store
+from gguf_tools.compute.attention import attend, project, rotate_rows, store
 from gguf_tools.compute.context import CacheInputs, GraphContext
 from gguf_tools.compute.graph import Node
 from gguf_tools.compute.latent import attend_latent, latent_parts
@@ -104,7 +104,7 @@ def _attention(
     graph.expand(parts.query, parts.latent, parts.key)
     store(context, cache, parts.key, None)
     mask = cache.mask
-    if keys is not None or chosen:
+    if keys is not None or (chosen and not shape.sliding[layer]):
         mask = _chosen_mask(context, x, parts.low_query, cache, chosen, index=full)
     out = attend_latent(context, layer, parts, mask)
     if context.has(layer, "attn_gate"):
@@ -177,35 +177,34 @@ def _chosen_mask(
 
 
 def _block_sparse(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
-    """Return attention to chosen blocks of cells (MiniMax M3); its leading layers see them all."""
+    """Return attention to chosen blocks of cells (MiniMax M3); its leading layers see them all.
+
+    Blocks are chosen only with flash attention and a stream for every sequence.
+    """
     graph, shape = context.graph, context.shape
     rows = context.rows(layer, "attn_output")
     cache = context.layer_cache(layer)
     heads, kv_heads = shape.heads[layer], shape.kv_heads[layer]
-    sparse = context.has(layer, "indexer.k_proj")
-    if sparse:
-        length = shape.indexer_key_length
-        key = graph.view(graph.matmul(length, x), length, 1, context.tokens)
-        key = graph.inplace(graph.inplace(key), context.positions)
-        store(context, context.cache("indexer", cache.cells), key, None)
+    separate = cache.streams == context.sequences
+    sparse = context.has(layer, "indexer.k_proj") and context.settings.flash_attention and separate
+    if not sparse:
+        q, k, v = project(context, layer, x, traits.attention)
+        return graph.matmul(rows, attend(context, layer, q, k, v))
+    length = shape.indexer_key_length
+    key = graph.view(graph.matmul(length, x), length, 1, context.tokens)
+    key = graph.inplace(graph.inplace(key), context.positions)
+    store(context, context.cache("indexer", cache.cells), key, None)
     q, k, v = project(context, layer, x, traits.attention)
-    graph.expand(q)
-    graph.expand(*((k, v) if sparse else (v, k)))
+    graph.expand(q, k, v)
     store(context, cache, k, v)
     each = context.tokens // cache.streams
     value = shape.head_v(layer)
-    mask = cache.mask
-    if sparse:
-        cells = cache.cells
-        groups = (cells, context.tokens * kv_heads)
-        scores = graph.make(groups, graph.matmul(kv_heads * shape.indexer_key_length, x))
-        spread = graph.make((groups[1], cells), graph.inplace(scores))
-        turned = graph.make(groups, spread)
-        copied = graph.make((cells, context.tokens), cache.mask)
-        summed = graph.inplace(graph.view(turned, *groups), copied)
-        mask = graph.make((cells, each, 1, kv_heads * cache.streams), summed, unit=cache.mask.unit)
-    seen = graph.view(q, *q.ne)
-    out = graph.make((value, heads, each, cache.streams), seen, mask)
-    if sparse:
-        out = graph.make(out.ne, out)
+    grid = (cache.cells, each * kv_heads)
+    spread = graph.make((grid[1], grid[0]), graph.matmul(kv_heads * length, x))
+    turned = graph.make(grid, spread)
+    copied = graph.make((cache.cells, each), cache.mask)
+    summed = graph.inplace(graph.view(turned, *grid), copied)
+    mask = graph.make((cache.cells, each, 1, kv_heads), summed, unit=cache.mask.unit)
+    out = graph.make((value, heads, context.tokens), graph.view(q, *q.ne), mask)
+    out = graph.make(out.ne, out)
     return graph.matmul(rows, graph.view(out, value * heads, context.tokens))
