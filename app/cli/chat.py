@@ -20,7 +20,7 @@ import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
 from app.cli.options import add_flags, load_options, sampling_options
-from app.data.state import State
+from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import (
     ChatMessage,
@@ -70,13 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "load")
 
 
-def choose_model(file: str | None, state: State) -> str | None:
+def choose_model(file: str | None, state: StateFile) -> str | None:
     """Return the model to use: the one named, the one used last, or the starter model."""
     if file is not None:
         return file
     last = state.last_model
-    if last is not None and Path(last).is_file():
-        return last
+    if last is not None and last.is_file():
+        return str(last)
     starter = starter_model()
     return None if starter is None else str(starter)
 
@@ -251,7 +251,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Chat."""
     paths = default_paths()
     settings = Settings(paths.settings)
-    state = State(paths.state)
+    state = StateFile(paths.state)
     file = choose_model(arguments.file, state)
     if file is None:
         _note(
@@ -274,12 +274,12 @@ def _chat(
     arguments: argparse.Namespace,
     client: EngineClient,
     settings: Settings,
-    state: State,
+    state: StateFile,
     file: str,
 ) -> int:
     model = client.load(file, load_options(arguments, settings, file))
     _describe(model)
-    state.remember_model(file)
+    state.set_last_model(Path(file))
     conversation = _Conversation(
         client, sampling_options(arguments), not arguments.no_trim, arguments.json
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.data.state import State
+from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import Hello
 
 __all__ = ["exit_code_of", "open_engine"]
 
 
-def open_engine(state: State, on_notice: Callable[[str], None]) -> EngineClient:
+def open_engine(state: StateFile, on_notice: Callable[[str], None]) -> EngineClient:
     """Return a client, not yet started, that remembers what this computer needs.
 
     Compatibility mode belongs to a processor and an engine build; both are known only when the
@@ -19,10 +19,10 @@ def open_engine(state: State, on_notice: Callable[[str], None]) -> EngineClient:
     """
 
     def remember(hello: Hello) -> None:
-        state.remember_compatibility(hello.cpu, hello.engine)
+        state.set_compatibility(hello.cpu, hello.engine, True)
 
     return EngineClient(
-        needs_compatibility=lambda hello: state.needs_compatibility(hello.cpu, hello.engine),
+        needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine),
         on_notice=on_notice,
         remember_compatibility=remember,
     )

@@ -72,12 +72,14 @@ class Generation:
         text: ReplyText,
         sampling: SamplingOptions,
         *,
+        is_markup: Callable[[int], bool],
         received_s: float,
         render_s: float,
     ) -> Outcome:
         """Evaluate a prompt and write a reply.
 
-        ``received_s`` is the monotonic time at which the request came in.
+        ``is_markup`` tells which tokens belong to the format. ``received_s`` is the monotonic time
+        at which the request came in.
 
         Raises:
             EngineFailure: the engine failed; the cache is in step with its memory again.
@@ -90,7 +92,9 @@ class Generation:
         try:
             evaluated = self._prefill(new, reuse.kept)
             prefill_s = time.monotonic() - prefill_started
-            reply = _Reply(self._model, self._cache, self._listener, self._stopped, sampler, text)
+            reply = _Reply(
+                self._model, self._cache, self._listener, self._stopped, sampler, text, is_markup
+            )
             if evaluated == len(new):
                 reply.write(sampling, len(prompt))
             else:
@@ -155,7 +159,9 @@ class _Reply:
         stopped: Callable[[], bool],
         sampler: Sampler,
         text: ReplyText,
+        is_markup: Callable[[int], bool],
     ) -> None:
+        self._is_markup = is_markup
         self._model = model
         self._cache = cache
         self._listener = listener
@@ -194,7 +200,7 @@ class _Reply:
             if not self.first_s:
                 self.first_s = now
             self.last_s = now
-            delta = text.feed(vocab.piece(token), is_control=vocab.is_control(token))
+            delta = text.feed(vocab.piece(token), is_control=self._is_markup(token))
             if delta.answer:
                 answer.append(delta.answer)
             if delta.reasoning:

@@ -47,8 +47,8 @@ class PromptBuilder:
         self._model = model
         self._vocab = model.vocab
         self._template = template
-        source = model.template_source or ""
-        self._broken = {text for text in self._vocab.user_defined if text in source}
+        self._broken = {text for text in self._vocab.user_defined if text in template.source}
+        self._markup = {self._vocab.user_defined[text] for text in self._broken}
         self._dangerous = frozenset(self._vocab.specials) | self._broken
         self._broken_pattern = (
             re.compile("|".join(re.escape(text) for text in sorted(self._broken, key=len)[::-1]))
@@ -90,6 +90,10 @@ class PromptBuilder:
     def count_text(self, text: str) -> int:
         """Return the number of tokens of a text as message content."""
         return len(self._vocab.tokenize(text, parse_special=False))
+
+    def is_markup(self, token: int) -> bool:
+        """Tell whether a token belongs to the format rather than to what is said."""
+        return token in self._markup or self._vocab.is_control(token)
 
     def _render(self, messages: Sequence[ChatMessage], chat: ChatPrompt) -> str:
         protected = [

@@ -49,7 +49,7 @@ from app.engine.protocol import (
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.prompt import ChatTemplate
 from app.engine.templates.renderer import TemplateRenderer
-from app.engine.text import Delta, ReplyText, opened_by
+from app.engine.text import Delta, ReplyText
 from app.engine.threads import cpu_name
 
 __all__ = ["Worker", "main"]
@@ -68,21 +68,12 @@ class _Loaded:
         self.load_s: float | None = model.info.load_s
 
     def reply_text(self, prompt: BuiltPrompt, request: Generate) -> ReplyText:
-        """Return what will turn the reply's tokens into text, and end it where it has to end.
-
-        The template's own turn end and role markers are watched for as text: files name the wrong
-        end token, and then a model talks to itself.
-        """
-        resumed = request.chat.continue_reply and bool(request.chat.messages[-1].content)
-        turn_end = self.template.turn_end().strip()
-        ends = self.model.vocab.specials.get(turn_end)
-        watched = turn_end and (ends is None or not self.model.vocab.is_end(ends))
-        return ReplyText(
+        """Return what will turn the reply's tokens into text, and end it where it has to end."""
+        chat = request.chat
+        return self.template.reply_text(
+            prompt.text,
             stops=request.sampling.stop,
-            turn_ends=(turn_end,) if watched else (),
-            role_markers=self.template.role_markers(),
-            opened_by=None if resumed else opened_by(prompt.text),
-            resumed=resumed,
+            continued=chat.messages[-1] if chat.continue_reply else None,
         )
 
 
@@ -311,6 +302,7 @@ class Worker:
             prompt.tokens,
             text,
             request.sampling,
+            is_markup=loaded.prompts.is_markup,
             received_s=received_s,
             render_s=render_s,
         )

@@ -7,8 +7,9 @@ stored before it is sent; nothing later is erased by an edit, which makes a new 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -23,7 +24,7 @@ from app.data.records import (
 from app.engine.protocol import PromptFit
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
-from app.ui.chat_state import Opened, read_conversation
+from app.ui.chat_state import NewChat, Opened, read_conversation
 from app.ui.chat_views import message_view, path_views
 from app.ui.reply_runner import FinishedReply, ReplyRunner
 from app.ui.store_bridge import StoreBridge
@@ -76,7 +77,9 @@ class ChatController(QObject):
         self._settings = settings
         self._opened: Opened | None = None
         self._wanted: str | None = None  # the conversation that was asked for last
+        self.new_chat_values = NewChat()
         self._asking = False  # a question is on its way into the store
+        self.fit: PromptFit | None = None  # of the prompt that was sent last
         self.runner = ReplyRunner(engine, store, self)
         self.runner.started.connect(self._on_started)
         self.runner.text_arrived.connect(self._on_text)
@@ -114,7 +117,28 @@ class ChatController(QObject):
     def new_chat(self) -> None:
         """Show an empty chat; it is stored with its first message."""
         self._wanted = None
+        self.new_chat_values = NewChat()
         self._show(None)
+
+    def set_chat_values(
+        self, system_prompt: str | None, preset: str | None, sampling: Mapping[str, Any]
+    ) -> None:
+        """Hold the chat on screen with these; ``system_prompt`` None leaves it as it is."""
+        here = self.conversation
+        if here is None:
+            before = self.new_chat_values
+            self.new_chat_values = NewChat(
+                before.system_prompt if system_prompt is None else system_prompt, preset, sampling
+            )
+            self.conversation_changed.emit(None)
+            return
+        system = here.system_prompt if system_prompt is None else system_prompt
+        self._store.do(
+            lambda store: store.update(
+                here.id, system_prompt=system, preset=preset, sampling=sampling
+            ),
+            lambda _: self.reload(),
+        )
 
     def open(self, conversation_id: str, then: Callable[[], None] | None = None) -> None:
         """Show a conversation, and then go on."""
@@ -167,9 +191,19 @@ class ChatController(QObject):
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         model_path = self._engine.state.path
         parent = self.path[-1].id if self.path else None
+        values = self.new_chat_values
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
-            conversation_id = here.id if here is not None else store.create(pinned_now=now).id
+            conversation_id = (
+                here.id
+                if here is not None
+                else store.create(
+                    pinned_now=now,
+                    system_prompt=values.system_prompt,
+                    preset=values.preset,
+                    sampling=values.sampling,
+                ).id
+            )
             asked = store.add_message(
                 conversation_id, parent, "user", text, attachments=tuple(attachments)
             )
@@ -345,6 +379,7 @@ class ChatController(QObject):
 
     @Slot(str, object)
     def _on_started(self, conversation_id: str, fit: PromptFit) -> None:
+        self.fit = fit
         opened = self._opened
         here = opened is not None and opened.conversation.id == conversation_id
         before = opened.conversation.keep_from if opened is not None and here else None

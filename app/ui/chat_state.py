@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.data.conversations import ConversationStore
 from app.data.records import ContextEvent, Conversation, Message, Siblings
@@ -11,7 +12,16 @@ from app.engine.protocol import ChatPrompt, SamplingOptions
 from app.settings import Settings
 from app.ui.chat_prompt import chat_prompt, sampling_options
 
-__all__ = ["Opened", "read_conversation"]
+__all__ = ["NewChat", "Opened", "read_conversation"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewChat:
+    """What a chat that has no message yet will be held with."""
+
+    system_prompt: str | None = None
+    preset: str | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

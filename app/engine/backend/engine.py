@@ -20,6 +20,7 @@ from app.engine.backend.model import LlamaModel, memory_kind, metadata
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, EngineFailure
 from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo
+from gguf_tools.naming import parse_file_name
 
 __all__ = ["LlamaEngine"]
 
@@ -147,7 +148,7 @@ class LlamaEngine:
                 f"{options.gpu_layers} layers were asked onto the GPU, {offloaded} of {total} "
                 f"are there: {reason}."
             )
-        name = metadata(model, "general.name") or Path(path).stem
+        name = _display_name(path, metadata(model, "general.name"))
         description = _text(lib.llama_model_desc, model)
         return ModelInfo(
             path=path,
@@ -205,6 +206,18 @@ def _plain(causes: list[str]) -> str:
     head, separator, rest = first.partition(": ")
     text = rest if separator and " " not in head else first
     return text.strip().rstrip(".") + "."
+
+
+def _display_name(path: str, general_name: str | None) -> str:
+    """Return what people call a model: its file's name without the quantisation.
+
+    ``general.name`` is often the name of a training run; it stands in where the file is a blob
+    that is named by its hash.
+    """
+    base = parse_file_name(Path(path).name).base
+    if general_name and (not base or base.startswith("sha256")):
+        return general_name
+    return base or Path(path).stem
 
 
 def _text(function: Any, model: Any) -> str:

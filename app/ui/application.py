@@ -1,0 +1,331 @@
+"""The composition root: everything of the window is made here and handed to what needs it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtWidgets import QApplication
+
+from app import logs
+from app.data.database import StoreNotice
+from app.data.state import StateFile
+from app.data.writer import StoreThread
+from app.engine.protocol import ModelInfo
+from app.engine.qt_client import EngineProcess
+from app.paths import Paths, default_paths, starter_model
+from app.settings import Settings
+from app.ui import tasks
+from app.ui.chat_controller import ChatController
+from app.ui.main_window import MainWindow
+from app.ui.presenters.chat import ChatPresenter
+from app.ui.presenters.chats import ChatsPresenter
+from app.ui.presenters.context import ContextPresenter
+from app.ui.presenters.engine import EnginePresenter
+from app.ui.presenters.models import ModelsPresenter
+from app.ui.presenters.preferences import PreferencesPresenter
+from app.ui.presenters.summary import SummaryPresenter
+from app.ui.shell.views import Choice, Notice
+from app.ui.single_instance import SingleInstance
+from app.ui.store_bridge import StoreBridge
+from app.ui.theme import ThemeManager
+from app.ui.transcript.view import Transcript
+
+__all__ = ["Application", "run"]
+
+log = logging.getLogger(__name__)
+
+_RETRY_MS = 5000
+_CLOSE_MS = 8000
+
+
+class Application(QObject):
+    """The program with a window. ``model`` is a file to open with it."""
+
+    def __init__(self, paths: Paths, model: str | None = None) -> None:
+        super().__init__()
+        self.paths = paths
+        self.settings = Settings(paths.settings)
+        self.state = StateFile(paths.state)
+        self.themes = ThemeManager(self.settings.get("theme"), self.settings.get("text_size"), self)
+        self.store = StoreBridge(StoreThread(paths.store), self)
+        self.engine = EngineProcess(self)
+        self.window = MainWindow(self.themes)
+        self.transcript = Transcript(self.themes)
+        self.window.chat.set_transcript(self.transcript)
+        self.controller = ChatController(self.engine, self.store, self.settings, self)
+
+        self.models = EnginePresenter(self.engine, self.window, self.settings, self.state, self)
+        self.chat = ChatPresenter(self.controller, self.window, self.transcript, self)
+        self.context = ContextPresenter(
+            self.engine, self.controller, self.chat, self.window, self.settings, self
+        )
+        self.summary = SummaryPresenter(
+            self.engine, self.controller, self.settings, self.window, self
+        )
+        self.chats = ChatsPresenter(self.store, self.controller, self.window, self.transcript, self)
+        self.library = ModelsPresenter(
+            self.settings, paths, self.engine, self.models, self.window, self
+        )
+        self.preferences = PreferencesPresenter(
+            self.settings,
+            paths,
+            self.themes,
+            self.engine,
+            self.models,
+            self.controller,
+            self.store,
+            self.window,
+            self.transcript,
+            self,
+        )
+        self._closing = False
+        self._connect()
+        self._start(model)
+
+    def _connect(self) -> None:
+        window, controller = self.window, self.controller
+        window.action_triggered.connect(self._on_action)
+        window.closing.connect(self.shut_down)
+        self.models.model_loaded.connect(self._on_model_loaded)
+        controller.conversation_changed.connect(self._on_conversation)
+        controller.model_wanted.connect(self._on_model_wanted)
+        controller.context_wanted.connect(self.models.raise_context)
+        self.context.context_wanted.connect(self.models.raise_context)
+        self.context.cache_wanted.connect(
+            lambda n_ctx: self.models.reload({"n_ctx": n_ctx, "type_k": "q8_0", "type_v": "q8_0"})
+        )
+        self.context.summary_wanted.connect(self.summary.start)
+        self.engine.state_changed.connect(self._on_engine_state)
+        self.store.unavailable.connect(self._on_store_trouble)
+        self.preferences.changed.connect(self._on_setting)
+        window.chat.notices.chosen.connect(self._on_choice)
+        self._retry = QTimer(self)
+        self._retry.setInterval(_RETRY_MS)
+        self._retry.timeout.connect(self._retry_store)
+
+    def _start(self, model: str | None) -> None:
+        state = self.state.blob("window")
+        if state is None or not self.window.restore_state(state):
+            self.window.resize(1440, 900)
+        for problem in self.settings.problems:
+            self._say("settings-file", problem, "warning")
+        unfinished = self.state.settle_unfinished_load()
+        self.engine.start()
+        self.store.do(lambda store: store.notice, self._on_store_opened)
+        self.store.do(lambda store: None if store.read_only else store.close_interrupted())
+        self.chats.refresh()
+        self.library.scan()
+        if unfinished is not None:
+            self._say(
+                "unfinished-load",
+                self.tr(
+                    "The last start ended while {0} was loading, so it is not loaded by itself."
+                ).format(Path(unfinished.path).name),
+                "warning",
+            )
+        chosen = model or self._model_at_start()
+        if chosen is None:
+            self.window.set_first_run(not self._knows_a_model())
+        else:
+            # After the window stands: what the user sees first must not wait for a model.
+            QTimer.singleShot(0, self, lambda: self.models.load(chosen))
+
+    def _knows_a_model(self) -> bool:
+        return self.state.last_model is not None
+
+    def _model_at_start(self) -> str | None:
+        if not self.settings.get("load_last_model"):
+            return None
+        last = self.state.last_model
+        if last is not None and last.is_file():
+            return str(last) if self.models.may_load_by_itself(str(last)) else None
+        starter = starter_model()
+        if starter is not None and self.models.may_load_by_itself(str(starter)):
+            return str(starter)
+        return None
+
+    # --- commands ---
+
+    @Slot(str)
+    def _on_action(self, key: str) -> None:
+        actions = {
+            "import_chats": self.chats.choose_import,
+            "export_all": self.chats.export_all,
+            "unload_model": self.models.unload,
+            "regenerate": self.chat.regenerate_last,
+            "copy_reply": self.chat.copy_last,
+            "text_larger": lambda: self.preferences.step_text_size(1),
+            "text_smaller": lambda: self.preferences.step_text_size(-1),
+            "text_normal": lambda: self.preferences.step_text_size(0),
+            "logs": self.preferences.open_logs,
+            "about": self.preferences.open_about,
+        }
+        if key in actions:
+            actions[key]()
+
+    @Slot(str)
+    def raise_window(self, model: str = "") -> None:
+        """Come forward because of another start, and open its model."""
+        window = self.window
+        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+        window.show()
+        window.raise_()
+        window.activateWindow()
+        if model:
+            self.library.choose(model)
+
+    # --- what happens ---
+
+    @Slot(object)
+    def _on_model_loaded(self, _model: ModelInfo) -> None:
+        self.window.set_first_run(False)
+        self.context.refresh()
+
+    @Slot(object)
+    def _on_conversation(self, _conversation: object) -> None:
+        self.chat.refresh_generating()
+
+    @Slot(object)
+    def _on_engine_state(self, _state: object) -> None:
+        self.chat.refresh_generating()
+
+    @Slot(str)
+    def _on_model_wanted(self, message_id: str) -> None:
+        """Regenerate with the model that is chosen next."""
+        self.library.then_regenerate(message_id, self.controller.regenerate)
+        self.window.open_picker()
+
+    @Slot(str)
+    def _on_setting(self, key: str) -> None:
+        if key in {"model_folders", "scan_other_programs"}:
+            self.library.scan()
+
+    # --- the store ---
+
+    def _on_store_opened(self, notice: StoreNotice | None) -> None:
+        if notice is None:
+            return
+        if notice.kind in {"full", "read_only", "unreadable"}:
+            self._on_store_trouble(notice.sentence)
+        else:
+            self._say("store", notice.sentence, "warning")
+
+    @Slot(str)
+    def _on_store_trouble(self, sentence: str) -> None:
+        self.window.chat.notices.show_notice(
+            Notice("store", sentence, "error", "", (Choice("retry", self.tr("Try again")),))
+        )
+        self._retry.start()
+
+    @Slot()
+    def _retry_store(self) -> None:
+        def done(kept: bool) -> None:
+            if kept:
+                self._retry.stop()
+                self.window.chat.notices.remove_notice("store")
+                self._say("store-back", self.tr("Chats are stored again."), "info")
+
+        self.store.do(lambda store: store.retry(), done)
+
+    @Slot(str, str)
+    def _on_choice(self, notice: str, choice: str) -> None:
+        if notice == "store" and choice == "retry":
+            self._retry_store()
+
+    def _say(self, key: str, sentence: str, severity: str) -> None:
+        self.window.chat.notices.show_notice(Notice(key, sentence, severity))  # type: ignore[arg-type]
+
+    # --- the end ---
+
+    @Slot()
+    def shut_down(self) -> None:
+        """Store what there is, end the engine, and quit; once."""
+        if self._closing:
+            return
+        self._closing = True
+        self._retry.stop()
+        self.state.set_blob("window", self.window.save_state())
+        self.chats.keep_draft()
+        self.controller.runner.save_now()
+        self.library.close()
+        self.engine.closed.connect(self._on_engine_closed)
+        # The engine leaves by a ladder of its own; this is for a ladder that gets stuck.
+        QTimer.singleShot(_CLOSE_MS, self, self._on_engine_closed)
+        self.engine.close()
+
+    @Slot()
+    def _on_engine_closed(self) -> None:
+        app = QApplication.instance()
+        if app is not None:
+            app.quit()
+
+    def release(self) -> None:
+        """Let go of everything after the event loop has ended."""
+        tasks.wait_for_all()
+        self.store.close()
+        self.window.deleteLater()
+
+
+def _has_screen() -> bool:
+    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _install_excepthook() -> None:
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        log.error("unexpected error", exc_info=(kind, error, trace))
+        sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Open the window; return the exit code."""
+    model = None
+    for argument in arguments:
+        if argument.startswith("-") or model is not None:
+            print(
+                f"plimsoll: {argument} is neither a command nor a model file; "
+                "'plimsoll --help' lists the commands.",
+                file=sys.stderr,
+            )
+            return 2
+        model = str(Path(argument).absolute())
+    if model is not None and not Path(model).is_file():
+        print(f"plimsoll: there is no file {arguments[0]}.", file=sys.stderr)
+        return 2
+    if not _has_screen():
+        print(
+            "plimsoll: there is no screen to open a window on; use 'plimsoll chat' in a terminal.",
+            file=sys.stderr,
+        )
+        return 2
+    paths = default_paths()
+    try:
+        paths.make()
+    except OSError as error:
+        print(f"plimsoll: the data folder can't be made: {error}.", file=sys.stderr)
+    logs.set_up(paths.logs)
+    _install_excepthook()
+    app = QApplication(["plimsoll"])
+    app.setApplicationName("Plimsoll")
+    app.setDesktopFileName("plimsoll")
+    app.setQuitOnLastWindowClosed(False)
+    instance = SingleInstance(paths.data, app)
+    if instance.hand_over(model or ""):
+        return 0
+    instance.listen()
+    program = Application(paths, model)
+    instance.asked.connect(program.raise_window)
+    program.window.show()
+    code = app.exec()
+    instance.close()
+    program.release()
+    return code

@@ -1,0 +1,286 @@
+"""The chat page: transcript and composer over the chat controller."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.data.attachments import AttachmentError, read_attachment
+from app.data.records import Attachment, Conversation, Deletion
+from app.ui import tasks
+from app.ui.chat_controller import ChatController
+from app.ui.main_window import MainWindow
+from app.ui.reply_runner import FinishedReply
+from app.ui.shell.views import AttachmentChip, Notice
+from app.ui.transcript.items import MessageAction, MessageView
+from app.ui.transcript.view import Transcript
+
+__all__ = ["ChatPresenter"]
+
+_REFUSED = "refused"
+_FAILED = "reply-failed"
+
+
+class ChatPresenter(QObject):
+    """Feeds the transcript with as little change as possible, and takes drafts and files."""
+
+    def __init__(
+        self,
+        controller: ChatController,
+        window: MainWindow,
+        transcript: Transcript,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._window = window
+        self._transcript = transcript
+        self._views: dict[str, MessageView] = {}
+        self._order: list[str] = []
+        self._shown_chat: str | None = None
+        self._drafts: dict[str | None, tuple[str, dict[str, Attachment]]] = {}
+        self._attachments: dict[str, Attachment] = {}
+        self._problems: dict[str, tuple[str, str]] = {}
+        self._keys = itertools.count()
+        self._deletions: dict[str, Deletion] = {}
+
+        composer = window.chat.composer
+        composer.stop_requested.connect(controller.stop)
+        composer.files_added.connect(self._on_files)
+        composer.text_attached.connect(self._on_text_attached)
+        composer.attachment_removed.connect(self._on_attachment_removed)
+        composer.edit_last_requested.connect(self._edit_last)
+        transcript.action_requested.connect(self._on_action)
+        window.toast.undone.connect(self._on_undone)
+
+        controller.conversation_changed.connect(self._on_conversation)
+        controller.views_changed.connect(self._on_views)
+        controller.view_changed.connect(self._on_view)
+        controller.text_arrived.connect(self._on_text)
+        controller.answering_changed.connect(self._on_answering)
+        controller.refused.connect(self._on_refused)
+        controller.reply_failed.connect(self._on_reply_failed)
+        controller.message_deleted.connect(self._on_deleted)
+        controller.link_opened.connect(self._on_link)
+
+    # --- the draft ---
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """Files that go with the draft."""
+        return tuple(self._attachments.values())
+
+    def send(self, text: str, *, trim: bool = True) -> None:
+        """Send the draft with its files."""
+        text = text.strip()
+        if not text and not self._attachments:
+            return
+        if self._controller.send(text, self.attachments, trim=trim):
+            self._window.chat.notices.remove_notice(_REFUSED)
+            self._attachments = {}
+            self._problems = {}
+            self._window.chat.composer.clear()
+            self._show_chips()
+            self._transcript.scroll_to_end()
+
+    @Slot(list)
+    def _on_files(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            key = str(next(self._keys))
+            tasks.run(
+                lambda path=path: read_attachment(Path(path)),  # type: ignore[misc]
+                lambda attachment, key=key: self._attach(key, attachment),  # type: ignore[misc]
+                lambda error, key=key, path=path: self._refuse_file(key, path, error),  # type: ignore[misc]
+                self,
+            )
+
+    def _attach(self, key: str, attachment: Attachment) -> None:
+        self._attachments[key] = attachment
+        if attachment.note:
+            self._window.chat.notices.show_notice(
+                Notice(f"file-{key}", f"{attachment.name}: {attachment.note}")
+            )
+        self._show_chips()
+
+    def _refuse_file(self, key: str, path: str, error: Exception) -> None:
+        if not isinstance(error, AttachmentError | OSError):
+            raise error
+        self._problems[key] = (Path(path).name, str(error))
+        self._show_chips()
+
+    @Slot(str)
+    def _on_text_attached(self, text: str) -> None:
+        self._attach(str(next(self._keys)), Attachment(self.tr("Pasted text"), text))
+
+    @Slot(str)
+    def _on_attachment_removed(self, key: str) -> None:
+        self._attachments.pop(key, None)
+        self._problems.pop(key, None)
+        self._show_chips()
+
+    def set_attachment_tokens(self, counts: Sequence[int | None]) -> None:
+        """Show how many tokens the files take, in their order."""
+        for (key, attachment), tokens in zip(list(self._attachments.items()), counts, strict=False):
+            if tokens is not None:
+                self._attachments[key] = Attachment(
+                    attachment.name, attachment.text, tokens, attachment.note
+                )
+        self._show_chips(announce=False)
+
+    def _show_chips(self, *, announce: bool = True) -> None:
+        chips = [AttachmentChip(key, a.name, a.tokens) for key, a in self._attachments.items()]
+        chips += [
+            AttachmentChip(key, name, problem=problem)
+            for key, (name, problem) in self._problems.items()
+        ]
+        self._window.chat.composer.set_attachments(tuple(chips))
+        if announce:
+            self._window.chat.composer.draft_changed.emit()
+
+    @Slot()
+    def _edit_last(self) -> None:
+        for key in reversed(self._order):
+            if self._views[key].role == "user":
+                self._transcript.act("edit", key)
+                return
+
+    # --- the transcript ---
+
+    @Slot(object)
+    def _on_conversation(self, conversation: Conversation | None) -> None:
+        key = None if conversation is None else conversation.id
+        if key == self._shown_chat:
+            return
+        composer = self._window.chat.composer
+        grown = self._shown_chat is None and key is not None and not composer.text()
+        if not grown:
+            self._drafts[self._shown_chat] = (composer.text(), self._attachments)
+            stored = "" if conversation is None else conversation.draft
+            text, self._attachments = self._drafts.pop(key, (stored, {}))
+            composer.set_text(text)
+            self._show_chips()
+        self._shown_chat = key
+        self._order = []
+        self._views = {}
+
+    @property
+    def draft(self) -> str:
+        """Text of the draft on screen."""
+        return self._window.chat.composer.text()
+
+    @Slot(object)
+    def _on_views(self, views: Sequence[MessageView]) -> None:
+        order = [view.id for view in views]
+        kept = len(self._order)
+        if self._order and order[:kept] == self._order:
+            for view in views[:kept]:
+                self._update(view)
+            for view in views[kept:]:
+                self._transcript.append_message(view)
+        else:
+            self._show_all(views)
+        self._order = order
+        self._views = {view.id: view for view in views}
+
+    def _show_all(self, views: Sequence[MessageView]) -> None:
+        """Show another list; the ones that stay keep their place on screen."""
+        wanted = {view.id for view in views}
+        gone = [key for key in self._order if key not in wanted]
+        if self._order and [k for k in self._order if k in wanted] == [v.id for v in views]:
+            for key in gone:
+                self._transcript.remove_message(key)
+            for view in views:
+                self._update(view)
+        else:
+            self._transcript.set_messages(views)
+
+    def _update(self, view: MessageView) -> None:
+        if self._views.get(view.id) != view:
+            self._transcript.update_message(view)
+
+    @Slot(object)
+    def _on_view(self, view: MessageView) -> None:
+        if view.id in self._views:
+            self._views[view.id] = view
+            self._transcript.update_message(view)
+
+    @Slot(str, str, str)
+    def _on_text(self, message_id: str, answer: str, reasoning: str) -> None:
+        if message_id in self._views:
+            self._transcript.append_text(message_id, answer, reasoning)
+
+    @Slot(object)
+    def _on_answering(self, conversation_id: str | None) -> None:
+        here = self._controller.conversation
+        self._window.set_generating(
+            conversation_id is not None and here is not None and here.id == conversation_id
+        )
+
+    def refresh_generating(self) -> None:
+        """Show Stop only where the running reply is on screen."""
+        self._window.set_generating(self._controller.answering_here)
+
+    @Slot(object)
+    def _on_action(self, action: MessageAction) -> None:
+        self._controller.act(action)
+
+    @Slot()
+    def regenerate_last(self) -> None:
+        """Have the last message answered once more."""
+        last = self._last_reply()
+        if last is not None:
+            self._controller.regenerate(last.id)
+
+    @Slot()
+    def copy_last(self) -> None:
+        """Put the last reply on the clipboard."""
+        last = self._last_reply()
+        if last is not None:
+            self._transcript.copy_text(last.text)
+
+    def _last_reply(self) -> MessageView | None:
+        return next(
+            (
+                self._views[key]
+                for key in reversed(self._order)
+                if self._views[key].role == "assistant"
+            ),
+            None,
+        )
+
+    # --- what there is to say ---
+
+    @Slot(str)
+    def _on_refused(self, sentence: str) -> None:
+        self._window.chat.notices.show_notice(Notice(_REFUSED, sentence, "warning"))
+
+    @Slot(object)
+    def _on_reply_failed(self, finished: FinishedReply) -> None:
+        failed = finished.failed
+        if failed is None or failed.kind == "does_not_fit":
+            return  # the context presenter offers what can be done
+        here = self._controller.conversation
+        if here is None or here.id != finished.conversation_id:
+            self._window.chat.notices.show_notice(
+                Notice(_FAILED, failed.message, "error", failed.detail)
+            )
+
+    @Slot(object)
+    def _on_deleted(self, deletion: Deletion) -> None:
+        token = f"message:{deletion.message_ids[0]}" if deletion.message_ids else "message:"
+        self._deletions[token] = deletion
+        self._window.show_undo(self.tr("The message was deleted."), token)
+
+    @Slot(str)
+    def _on_undone(self, token: str) -> None:
+        deletion = self._deletions.pop(token, None)
+        if deletion is not None:
+            self._controller.undo_delete(deletion)
+
+    @Slot(str)
+    def _on_link(self, address: str) -> None:
+        QDesktopServices.openUrl(QUrl(address))

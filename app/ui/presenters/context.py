@@ -1,0 +1,269 @@
+"""The context window on screen: the gauge, the draft's figures, and the warning before overflow.
+
+Nothing overflows silently: before sending, the user sees what would leave the window and can
+choose; the default keeps the system prompt and the newest turns.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.engine.protocol import (
+    ChatMessage,
+    ChatPrompt,
+    Counted,
+    EngineMessage,
+    Measured,
+    PromptFit,
+)
+from app.engine.qt_client import EngineProcess
+from app.settings import Settings
+from app.ui.chat_controller import ChatController
+from app.ui.chat_prompt import chat_prompt, message_content
+from app.ui.main_window import MainWindow
+from app.ui.presenters.chat import ChatPresenter
+from app.ui.reply_runner import FinishedReply
+from app.ui.shell.views import Choice, ContextUse, DraftFacts, Overflow
+
+__all__ = ["ContextPresenter"]
+
+_PAUSE_MS = 250
+_DRAFT_ID = "draft"
+_MIN_MEASURED_SHARE = 0.5
+
+
+class ContextPresenter(QObject):
+    """Counts the draft while it is written and measures the whole when it gets tight.
+
+    Signals:
+        context_wanted(int): load the model again with this context, in tokens.
+        cache_wanted(int): the same with a q8_0 cache.
+        summary_wanted(): go on in a new chat that begins with a summary.
+    """
+
+    context_wanted = Signal(int)
+    cache_wanted = Signal(int)
+    summary_wanted = Signal()
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        controller: ChatController,
+        chat: ChatPresenter,
+        window: MainWindow,
+        settings: Settings,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._controller = controller
+        self._chat = chat
+        self._window = window
+        self._settings = settings
+        self._used_tokens = 0  # of the conversation on screen, as far as it is known
+        self._draft_tokens: int | None = None
+        self._count_id = 0
+        self._measure_id = 0
+        self._measures_draft = False
+        self._overflow: Overflow | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_PAUSE_MS)
+        self._timer.timeout.connect(self._count)
+        engine.message.connect(self._on_message)
+        window.chat.composer.send_requested.connect(self.send)
+        window.chat.composer.draft_changed.connect(self._timer.start)
+        window.chat.overflow.chosen.connect(self._on_choice)
+        controller.reply_failed.connect(self._on_reply_failed)
+        controller.runner.changed.connect(self._on_progress)
+
+    # --- how full it is ---
+
+    def refresh(self) -> None:
+        """Find out how much of the window the conversation on screen takes."""
+        self._set_overflow(None)
+        self._used_tokens = 0
+        for message in reversed(self._controller.path):
+            if message.stats is not None:
+                self._used_tokens = message.stats.context_used_tokens
+                break
+        self._show_gauge()
+        self._measure(with_draft=False)
+        self._timer.start()
+
+    def _n_ctx(self) -> int | None:
+        model = self._engine.state.model
+        return None if model is None else model.n_ctx
+
+    def _show_gauge(self) -> None:
+        n_ctx = self._n_ctx()
+        if n_ctx is None:
+            self._window.header.gauge.set_use(None)
+            return
+        here = self._controller.conversation
+        event = self._controller.events[-1] if self._controller.events else None
+        trimmed = here is not None and here.keep_from is not None and event is not None
+        self._window.header.gauge.set_use(
+            ContextUse(
+                self._used_tokens,
+                n_ctx,
+                len(event.dropped) if trimmed and event is not None else 0,
+                event.dropped_tokens if trimmed and event is not None else 0,
+            )
+        )
+
+    @Slot(str)
+    def _on_progress(self, _message_id: str) -> None:
+        live = self._controller.runner.live
+        if live is None or not self._controller.answering_here:
+            return
+        fit = self._controller.fit
+        if not live.waiting and fit is not None:
+            self._used_tokens = fit.prompt_tokens + live.reply_tokens
+            self._show_gauge()
+
+    # --- the draft ---
+
+    @Slot()
+    def _count(self) -> None:
+        text = message_content(self._chat.draft, self._chat.attachments)
+        if self._engine.state.model is None:
+            self._draft_tokens = None
+            self._window.chat.composer.set_draft_facts(DraftFacts())
+            return
+        if not text:
+            self._on_counted(0)
+            return
+        self._count_id = self._engine.count(text)
+
+    def _on_counted(self, tokens: int) -> None:
+        self._draft_tokens = tokens
+        n_ctx = self._n_ctx()
+        after = None if n_ctx is None else (self._used_tokens + tokens) / n_ctx
+        self._window.chat.composer.set_draft_facts(DraftFacts(tokens, after))
+        if not tokens:
+            self._set_overflow(None)
+        elif after is not None and after > _MIN_MEASURED_SHARE:
+            self._measure(with_draft=True)
+        else:
+            self._set_overflow(None)
+
+    def _prompt_with_draft(self) -> ChatPrompt:
+        opened = self._controller.opened
+        content = message_content(self._chat.draft, self._chat.attachments)
+        if opened is None:
+            prompt = chat_prompt(
+                (), system=str(self._settings.get("system_prompt")), keep_from=None, now=None
+            )
+        else:
+            prompt = opened.prompt(self._settings)
+        draft = ChatMessage(id=_DRAFT_ID, role="user", content=content)
+        return msgspec.structs.replace(prompt, messages=(*prompt.messages, draft))
+
+    def _measure(self, *, with_draft: bool) -> None:
+        state = self._engine.state
+        if state.status != "ready" or self._controller.runner.is_running:
+            return
+        if with_draft:
+            prompt = self._prompt_with_draft()
+        else:
+            opened = self._controller.opened
+            if opened is None or not opened.path:
+                return
+            prompt = opened.prompt(self._settings)
+        opened = self._controller.opened
+        sampling = None if opened is None else opened.sampling().max_tokens
+        self._measures_draft = with_draft
+        self._measure_id = self._engine.measure(prompt, sampling)
+
+    @Slot(object)
+    def _on_message(self, message: EngineMessage) -> None:
+        if isinstance(message, Counted) and message.id == self._count_id:
+            self._on_counted(message.tokens)
+        elif isinstance(message, Measured) and message.id == self._measure_id:
+            if self._measures_draft:
+                self._tell(message.fit)
+            else:
+                self._used_tokens = message.fit.prompt_tokens
+                self._show_gauge()
+
+    # --- overflow ---
+
+    def _tell(self, fit: PromptFit) -> None:
+        here = self._controller.conversation
+        before = None if here is None else here.keep_from
+        if fit.problem is not None:
+            self._offer(fit, blocked=True)
+        elif fit.dropped and fit.keep_from != before:
+            self._offer(fit, blocked=self._settings.get("overflow") == "ask")
+        else:
+            self._set_overflow(None)
+
+    def _offer(self, fit: PromptFit, *, blocked: bool) -> None:
+        if fit.problem == "system_too_long":
+            text = self.tr(
+                "The system prompt alone takes {0} of {1} tokens; shorten it or raise the context."
+            ).format(f"{fit.system_tokens:,}", f"{fit.n_ctx:,}")
+        elif fit.problem is not None:
+            text = self.tr("This needs a context of {0} tokens; the model has {1}.").format(
+                f"{fit.needed_tokens:,}", f"{fit.n_ctx:,}"
+            )
+        else:
+            text = self.tr(
+                "With this message the {0} oldest ones ({1} tokens) leave the model's memory."
+            ).format(f"{len(fit.dropped):,}", f"{fit.dropped_tokens:,}")
+        choices = []
+        if fit.problem is None and blocked:
+            choices.append(Choice("send", self.tr("Send without them"), "primary"))
+        model = self._engine.state.model
+        wanted = fit.needed_tokens or fit.n_ctx * 2
+        if model is not None:
+            wanted = max(wanted, fit.n_ctx * 2)
+            if model.n_ctx_train:
+                wanted = min(wanted, model.n_ctx_train)
+            if wanted > model.n_ctx:
+                choices.append(
+                    Choice(f"context:{wanted}", self.tr("Context to {0}").format(f"{wanted:,}"))
+                )
+                if model.type_k == "f16":
+                    choices.append(
+                        Choice(
+                            f"cache:{wanted}",
+                            self.tr("Context to {0} with a q8_0 cache").format(f"{wanted:,}"),
+                            tooltip=self.tr("About the memory of today's f16 cache."),
+                        )
+                    )
+        if self._controller.path:
+            choices.append(Choice("summary", self.tr("New chat with a summary")))
+        self._set_overflow(Overflow(text, tuple(choices), "error" if fit.problem else "warning"))
+
+    @Slot(str)
+    def send(self, text: str) -> None:
+        """Send the draft, unless the user wanted to be asked before turns are left out."""
+        if self._overflow is None or self._settings.get("overflow") != "ask":
+            self._chat.send(text)
+
+    def _set_overflow(self, overflow: Overflow | None) -> None:
+        if overflow != self._overflow:
+            self._overflow = overflow
+            self._window.chat.overflow.set_overflow(overflow)
+
+    @Slot(str)
+    def _on_choice(self, key: str) -> None:
+        self._set_overflow(None)
+        name, _, number = key.partition(":")
+        if name == "send":
+            self._chat.send(self._chat.draft)
+        elif name == "context":
+            self.context_wanted.emit(int(number))
+        elif name == "cache":
+            self.cache_wanted.emit(int(number))
+        elif name == "summary":
+            self.summary_wanted.emit()
+
+    @Slot(object)
+    def _on_reply_failed(self, finished: FinishedReply) -> None:
+        failed = finished.failed
+        if failed is not None and failed.fit is not None:
+            self._offer(failed.fit, blocked=True)

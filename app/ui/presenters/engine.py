@@ -1,0 +1,271 @@
+"""The engine in the window: the model in the header, the status line, failures and what helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.data.state import LoadOutcome, StateFile
+from app.engine.protocol import EngineMessage, Failed, Hello, Loaded, LoadOptions, ModelInfo
+from app.engine.qt_client import EngineProcess, EngineState
+from app.logs import engine_log
+from app.settings import Settings
+from app.ui.main_window import MainWindow
+from app.ui.presenters.status import status_facts
+from app.ui.shell.views import Choice, HeaderModel, Notice
+from gguf_tools.naming import parse_file_name
+
+__all__ = ["EnginePresenter"]
+
+_LOST = "engine-lost"
+_LOAD_FAILED = "load-failed"
+
+
+class EnginePresenter(QObject):
+    """Loads models and shows how the engine is.
+
+    Signals:
+        model_loaded(ModelInfo)
+    """
+
+    model_loaded = Signal(object)
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        window: MainWindow,
+        settings: Settings,
+        state: StateFile,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._window = window
+        self._settings = settings
+        self._state = state
+        self._load_id = 0
+        self._path: str | None = None
+        self._options: dict[str, Any] = {}
+        self._after_load: Callable[[], None] | None = None
+        engine.state_changed.connect(self._on_state)
+        engine.message.connect(self._on_message)
+        engine.notice.connect(self._on_notice)
+        engine.compatibility_needed.connect(self._on_compatibility_needed)
+        engine.log_line.connect(engine_log.info)
+        window.header.model.cancel_requested.connect(self.cancel_load)
+        window.chat.notices.chosen.connect(self._on_choice)
+        self._on_state(engine.state)
+
+    @property
+    def path(self) -> str | None:
+        """The model that is loaded or was asked for last."""
+        return self._path
+
+    def load(
+        self,
+        path: str,
+        *,
+        changes: dict[str, Any] | None = None,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Load a model with its own settings; ``changes`` are kept with them first."""
+        path = str(Path(path).absolute())
+        if changes:
+            self._keep(path, self._settings.load_values(path) | changes)
+        options = LoadOptions(**self._settings.load_values(path))
+        hello = self._engine.state.hello
+        if hello is not None and self._state.compatibility(hello.cpu, hello.engine):
+            options = msgspec.structs.replace(options, compatibility=True)
+        self._path = path
+        self._after_load = then
+        for key in (_LOST, _LOAD_FAILED):
+            self._window.chat.notices.remove_notice(key)
+        self._options = msgspec.to_builtins(options)
+        self._state.begin_load(Path(path), self._options)
+        self._load_id = self._engine.load(path, options)
+
+    def may_load_by_itself(self, path: str) -> bool:
+        """Tell whether nothing speaks against loading a model without being asked."""
+        options = msgspec.to_builtins(LoadOptions(**self._settings.load_values(path)))
+        return self._state.bad_load(Path(path), options) is None
+
+    def _keep(self, path: str, values: dict[str, Any]) -> None:
+        try:
+            self._settings.set_load_values(path, values)
+        except OSError as error:
+            self._say(self.tr("The settings can't be saved: {0}.").format(error.strerror or error))
+
+    @Slot()
+    def cancel_load(self) -> None:
+        """Give up a running load."""
+        self._engine.cancel(self._load_id)
+
+    @Slot()
+    def unload(self) -> None:
+        """Free the model."""
+        self._engine.unload()
+
+    def reload(self, changes: dict[str, Any] | None = None) -> None:
+        """Load the same model again, with changed settings."""
+        if self._path is not None:
+            self.load(self._path, changes=changes)
+
+    def raise_context(self, n_ctx: int | None = None) -> None:
+        """Load the model again with a longer context: the given one, else twice the present."""
+        model = self._engine.state.model
+        if model is None:
+            return
+        wanted = n_ctx or model.n_ctx * 2
+        if model.n_ctx_train:
+            wanted = min(wanted, max(model.n_ctx_train, model.n_ctx))
+        if wanted <= model.n_ctx:
+            self._say(
+                self.tr("The context of {0} tokens is all that this model was trained for.").format(
+                    f"{model.n_ctx:,}"
+                )
+            )
+            return
+        self.reload({"n_ctx": wanted})
+
+    # --- what the engine tells ---
+
+    @Slot(object)
+    def _on_state(self, state: EngineState) -> None:
+        window = self._window
+        window.header.model.set_model(_header_model(state))
+        window.status.set_facts(status_facts(state))
+        window.actions_by_key["unload_model"].setEnabled(state.model is not None)
+        window.chat.composer.set_unavailable(self._why_not(state))
+        if state.status == "lost":
+            self._tell_loss(state)
+
+    def _why_not(self, state: EngineState) -> str | None:
+        if state.status == "loading":
+            return self.tr("The model is loading; you can write already.")
+        if state.model is None:
+            return self.tr("Choose a model to chat with.")
+        return None
+
+    def _tell_loss(self, state: EngineState) -> None:
+        self._window.chat.notices.show_notice(
+            Notice(
+                _LOST,
+                state.sentence or self.tr("The engine ended."),
+                "error",
+                state.detail,
+                self._ways_out(),
+            )
+        )
+
+    def _ways_out(self) -> tuple[Choice, ...]:
+        if self._path is None:
+            return ()
+        values = self._settings.load_values(self._path)
+        choices = [Choice("reload", self.tr("Load again"), "primary")]
+        n_ctx = values["n_ctx"] or 8192
+        if n_ctx > 2048:
+            smaller = max(2048, n_ctx // 2)
+            choices.append(
+                Choice("smaller_context", self.tr("Context to {0}").format(f"{smaller:,}"))
+            )
+        if values["type_k"] == "f16":
+            choices.append(Choice("q8_0", self.tr("KV cache to q8_0")))
+        if self._has_gpu():
+            choices.append(Choice("fewer_layers", self.tr("Fewer GPU layers")))
+        if not values["compatibility"]:
+            choices.append(Choice("compatibility", self.tr("Compatibility mode")))
+        return tuple(choices)
+
+    def _has_gpu(self) -> bool:
+        model = self._engine.state.model
+        return model is not None and model.layers_offloaded > 0
+
+    @Slot(str, str)
+    def _on_choice(self, notice: str, choice: str) -> None:
+        if notice not in {_LOST, _LOAD_FAILED} or self._path is None:
+            return
+        self._window.chat.notices.remove_notice(notice)
+        values = self._settings.load_values(self._path)
+        changes: dict[str, Any] = {}
+        if choice == "smaller_context":
+            changes = {"n_ctx": max(2048, (values["n_ctx"] or 8192) // 2)}
+        elif choice == "q8_0":
+            changes = {"type_k": "q8_0", "type_v": "q8_0"}
+        elif choice == "fewer_layers":
+            changes = {"gpu_layers": max(0, values["gpu_layers"] - 4)}
+        elif choice == "compatibility":
+            changes = {"compatibility": True}
+        self.reload(changes)
+
+    @Slot(object)
+    def _on_message(self, message: EngineMessage) -> None:
+        if isinstance(message, Loaded) and message.id == self._load_id:
+            self._on_loaded(message.model)
+        elif isinstance(message, Failed) and message.id == self._load_id:
+            self._after_load = None
+            outcome: LoadOutcome = "out_of_memory" if message.kind == "out_of_memory" else "failed"
+            if self._path is not None:
+                self._state.end_load(Path(self._path), self._options, outcome)
+            if message.kind == "cancelled" or self._engine.state.status == "lost":
+                return  # asked for, or told with the loss
+            self._window.chat.notices.show_notice(
+                Notice(
+                    _LOAD_FAILED,
+                    message.message,
+                    "error",
+                    message.detail,
+                    self._ways_out() if message.kind != "bad_model" else (),
+                )
+            )
+
+    def _on_loaded(self, model: ModelInfo) -> None:
+        self._state.end_load(Path(model.path), self._options, "loaded")
+        self._state.set_last_model(Path(model.path))
+        for index, sentence in enumerate((model.template_notice, *model.notices)):
+            if sentence:
+                self._window.chat.notices.show_notice(
+                    Notice(f"load-{index}", sentence, "warning" if index else "info")
+                )
+        self.model_loaded.emit(model)
+        then, self._after_load = self._after_load, None
+        if then is not None:
+            then()
+
+    @Slot(str)
+    def _on_notice(self, sentence: str) -> None:
+        self._say(sentence)
+
+    @Slot(object)
+    def _on_compatibility_needed(self, hello: Hello) -> None:
+        self._state.set_compatibility(hello.cpu, hello.engine, True)
+
+    def _say(self, sentence: str) -> None:
+        self._window.chat.notices.show_notice(Notice("engine", sentence, "info"))
+
+
+def _header_model(state: EngineState) -> HeaderModel:
+    path = state.path
+    if path is None:
+        return HeaderModel()
+    file = parse_file_name(Path(path).name)
+    name = state.model.name if state.model is not None else file.base or Path(path).stem
+    try:
+        size_bytes: int | None = Path(path).stat().st_size
+    except OSError:
+        size_bytes = None
+    if state.model is not None:
+        size_bytes = state.model.size_bytes
+    kinds = {"loading": "loading", "lost": "lost", "ready": "loaded", "prefill": "loaded"}
+    kinds["decode"] = "loaded"
+    return HeaderModel(
+        state=kinds.get(state.status, "none"),  # type: ignore[arg-type]
+        name=name,
+        quantization=file.quantization or "",
+        size_bytes=size_bytes,
+        progress=state.fraction if state.status == "loading" else None,
+        detail=state.sentence or path,
+    )

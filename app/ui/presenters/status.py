@@ -1,0 +1,88 @@
+"""What the status line says of the engine."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from app.engine.protocol import ModelInfo
+from app.engine.qt_client import EngineState
+from app.ui.shell.views import Segment, StatusFacts
+
+__all__ = ["status_facts"]
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Status", text)
+
+
+def status_facts(state: EngineState) -> StatusFacts:
+    """Return backend and device, threads, flash attention, cache type; at the end the state."""
+    left: list[Segment] = []
+    if state.hello is not None:
+        gpus = [d for d in state.hello.devices if d.kind in {"gpu", "igpu"}]
+        device = gpus[0] if gpus else (state.hello.devices[0] if state.hello.devices else None)
+        if device is not None:
+            name = device.description or device.name
+            if device.kind == "cpu":
+                name = state.hello.cpu or name
+            left.append(
+                Segment(
+                    f"{device.backend} · {name}", f"{state.hello.engine}\n{state.hello.system_info}"
+                )
+            )
+    if state.model is not None:
+        left.extend(_model_segments(state.model))
+    if state.compatibility:
+        left.append(
+            Segment(
+                _tr("Compatibility mode"),
+                _tr("AMX and repacked kernels are off: they stop the engine on this processor."),
+                "warning",
+            )
+        )
+    return StatusFacts(tuple(left), (_engine_segment(state),))
+
+
+def _model_segments(model: ModelInfo) -> list[Segment]:
+    segments = []
+    if model.layers_offloaded:
+        segments.append(
+            Segment(
+                _tr("{0} of {1} layers on the GPU").format(
+                    model.layers_offloaded, model.layers_total
+                )
+            )
+        )
+    threads = _tr("{0} threads") if model.threads != 1 else _tr("{0} thread")
+    segments.append(
+        Segment(
+            threads.format(model.threads),
+            _tr("{0} for decode, {1} for prefill").format(model.threads, model.threads_batch),
+        )
+    )
+    if model.flash_attention is not None:
+        segments.append(
+            Segment(
+                _tr("Flash attention on") if model.flash_attention else _tr("Flash attention off")
+            )
+        )
+    cache = model.type_k if model.type_k == model.type_v else f"{model.type_k}/{model.type_v}"
+    segments.append(Segment(_tr("KV {0}").format(cache)))
+    return segments
+
+
+def _engine_segment(state: EngineState) -> Segment:
+    words = {
+        "stopped": _tr("Engine off"),
+        "starting": _tr("Engine starting"),
+        "idle": _tr("Engine ready, no model"),
+        "loading": _tr("Loading the model"),
+        "ready": _tr("Engine ready"),
+        "prefill": _tr("Reading the prompt"),
+        "decode": _tr("Engine running"),
+        "lost": _tr("Engine lost"),
+    }
+    text = words[state.status]
+    if state.pid is not None:
+        text = f"{text} · pid {state.pid}"
+    return Segment(text, state.sentence, "error" if state.status == "lost" else "info")
