@@ -46,12 +46,18 @@ class _ChatDelegate(QStyledItemDelegate):
         super().__init__(view)
         self._themes = themes
         self._view = view
+        self.measure()
 
     def sizeHint(self, _option: QStyleOptionViewItem, index: _Index) -> QSize:
+        # Asked for every row of the list at each change of it.
+        return self._group_size if self._view.chats.is_group(index.row()) else self._chat_size
+
+    @Slot()
+    def measure(self) -> None:
+        """Take the heights of rows from the theme."""
         theme = self._themes.theme
-        if index.data(ENTRY_ROLE) is None:
-            return QSize(0, theme.px(33))
-        return QSize(0, theme.px(34))
+        self._group_size = QSize(0, theme.px(33))
+        self._chat_size = QSize(0, theme.px(34))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         entry: ChatEntry | None = index.data(ENTRY_ROLE)
@@ -166,12 +172,14 @@ class ChatList(QListView):
         self._model = ChatListModel(self)
         self._model.renamed.connect(self.rename_requested)
         self.setModel(self._model)
-        self.setItemDelegate(_ChatDelegate(themes, self))
+        delegate = _ChatDelegate(themes, self)
+        self.setItemDelegate(delegate)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMouseTracking(True)
         self.clicked.connect(self._on_clicked)
+        themes.changed.connect(delegate.measure)
         themes.changed.connect(self.doItemsLayout)
 
     @property
@@ -190,7 +198,9 @@ class ChatList(QListView):
         self._model.set_entries(entries, today)
         if not self.currentIndex().isValid():
             self._mark(self._open_key)
-        self.verticalScrollBar().setValue(place)
+        if place > 0:
+            self.doItemsLayout()  # Qt would lay out later and stay at the top until then
+            self.verticalScrollBar().setValue(place)
 
     def set_open(self, key: str) -> None:
         """Mark the conversation on screen; nothing is emitted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from PySide6.QtCore import (
@@ -33,24 +33,34 @@ class Row:
     entry: ChatEntry | None = None
 
     @property
-    def key(self) -> str:
+    def key(self) -> tuple[bool, str]:
         """What stays the same while a row's content changes."""
-        return f"chat:{self.entry.key}" if self.entry else f"group:{self.title}"
+        return (True, self.entry.key) if self.entry else (False, self.title)
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("ChatList", text)
 
 
-def _group(updated: datetime, today: date) -> str:
-    day = updated.astimezone().date()
-    if day >= today:
-        return _tr("Today")
-    if day == today - timedelta(days=1):
-        return _tr("Yesterday")
-    if day >= today - timedelta(days=7):
-        return _tr("Previous 7 days")
-    return _tr("Earlier")
+class _Days:
+    """Titles of the groups, by comparing moments: a list of thousands has no time for calendars."""
+
+    def __init__(self, today: date) -> None:
+        def midnight(days: int) -> datetime:
+            return datetime.combine(today - timedelta(days=days), time.min).astimezone()
+
+        self._groups = (
+            (midnight(0), _tr("Today")),
+            (midnight(1), _tr("Yesterday")),
+            (midnight(7), _tr("Previous 7 days")),
+        )
+        self._earlier = _tr("Earlier")
+
+    def title(self, updated: datetime) -> str:
+        for midnight, title in self._groups:
+            if updated >= midnight:
+                return title
+        return self._earlier
 
 
 def group_chats(entries: Iterable[ChatEntry], today: date) -> list[Row]:
@@ -58,9 +68,11 @@ def group_chats(entries: Iterable[ChatEntry], today: date) -> list[Row]:
     newest_first = sorted(entries, key=lambda entry: entry.updated, reverse=True)
     rows: list[Row] = []
     title = ""
+    days = _Days(today)
+    pinned_title = _tr("Pinned")
     pinned = [entry for entry in newest_first if entry.pinned]
     for entry in (*pinned, *(entry for entry in newest_first if not entry.pinned)):
-        group = _tr("Pinned") if entry.pinned else _group(entry.updated, today)
+        group = pinned_title if entry.pinned else days.title(entry.updated)
         if group != title:
             rows.append(Row(group))
             title = group
@@ -81,15 +93,17 @@ class ChatListModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._rows: list[Row] = []
+        self._keys: list[tuple[bool, str]] = []
         self._entries: tuple[ChatEntry, ...] = ()
 
     def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> None:
         """Show conversations. Rows that keep their places are only repainted."""
         self._entries = tuple(entries)
         rows = group_chats(self._entries, today or datetime.now().astimezone().date())
-        if [row.key for row in rows] != [row.key for row in self._rows]:
+        keys = [row.key for row in rows]
+        if keys != self._keys:
             self.beginResetModel()
-            self._rows = rows
+            self._rows, self._keys = rows, keys
             self.endResetModel()
             return
         for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
@@ -100,6 +114,10 @@ class ChatListModel(QAbstractListModel):
     def entries(self) -> tuple[ChatEntry, ...]:
         """Return the conversations, as given."""
         return self._entries
+
+    def is_group(self, row: int) -> bool:
+        """Tell whether a row is a group's title."""
+        return not self._keys[row][0]
 
     def keys(self) -> list[str]:
         """Return the conversations' keys in the order of the list."""

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QLocale
+
+from app.ui.numbers import grouped, percent
+
+
+@pytest.fixture(autouse=True)
+def locale() -> object:
+    before = QLocale()
+    yield
+    QLocale.setDefault(before)
+
+
+def test_numbers_are_grouped_as_the_locale_does() -> None:
+    QLocale.setDefault(QLocale.c())
+    assert grouped(21034) == "21,034"
+    assert grouped(5_000_000_000) == "5,000,000,000"
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    assert grouped(21034) == "21.034"
+
+
+def test_shares_are_whole_percent() -> None:
+    QLocale.setDefault(QLocale.c())
+    assert percent(0.6419) == "64"
+    assert percent(12.5) == "1,250"
