@@ -21,7 +21,7 @@ __all__ = [
     "unread_per_token",
 ]
 
-_BLOCK: Final = re.compile(r"blk\.(\d+)\.")
+_BLOCK: Final = re.compile(r"(?:(?:enc|dec)\.)?blk\.(\d+)\.")
 INPUT_TABLES: Final = frozenset(
     {
         "token_embd.weight",

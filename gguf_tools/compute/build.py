@@ -22,8 +22,23 @@ from gguf_tools.units import round_up
 __all__ = ["build_graph"]
 
 
-def build_graph(header: Header, shape: Hyperparameters, settings: EngineSettings) -> Graph:
-    """Return the graph of the prompt that memory is reserved for."""
+def build_graph(
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    layers: tuple[int, ...] | None = None,
+) -> Graph:
+    """Return the graph of the prompt that memory is reserved for.
+
+    Args:
+        header: the model.
+        shape: its hyperparameters.
+        settings: as the engine takes them.
+        layers: which layers to build, all by default.
+
+    Raises:
+        KeyError: the model lacks a tensor that its architecture needs.
+    """
     context = GraphContext(
         shape=shape,
         settings=settings,
@@ -34,7 +49,9 @@ def build_graph(header: Header, shape: Hyperparameters, settings: EngineSettings
         sequences=settings.sequences,
     )
     builder = _builder(shape.architecture)
-    builder(context, tuple(range(shape.layers)), traits_of(shape.architecture))
+    if layers is None:
+        layers = tuple(range(shape.layers))
+    builder(context, layers, traits_of(shape.architecture))
     return context.graph
 
 

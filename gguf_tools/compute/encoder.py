@@ -34,6 +34,7 @@ def build_bert(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
     x = graph.make(x.ne, x)
     attention = AttentionTraits(rope="always" if arch in _TURNING else "never", layer_norm=True)
     for layer in layers:
+        graph.owner = layer
         q, k, v = project(context, layer, x, attention)
         out = attend(context, layer, q, k, v)
         mixed = graph.matmul(context.rows(layer, "attn_output"), out)
@@ -66,6 +67,7 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
     buckets = context.input("buckets", cells, tokens)
     heads = shape.heads[0]
     for layer in layers:
+        graph.owner = layer
         prefix = f"dec.blk.{layer}."
         normed = graph.inplace(x)
         head = shape.key_length

@@ -63,6 +63,7 @@ def build_gemma4(context: GraphContext, layers: tuple[int, ...], traits: Traits)
     if "per_layer_token_embd.weight" in context.tensors:
         inputs = _layer_inputs(context, x)
     for layer in layers:
+        graph.owner = layer
         attended = graph.inplace(_attention(context, layer, graph.inplace(x)))
         middle = graph.inplace(attended, x)
         fed = graph.inplace(_fed(context, layer, middle, traits))
@@ -101,6 +102,7 @@ def build_gemma3n(context: GraphContext, layers: tuple[int, ...], traits: Traits
     added = graph.inplace(graph.inplace(added, target), _magnitude(context, added))
     streams = graph.make((width, tokens, _STREAMS), x, added)
     for layer in layers:
+        graph.owner = layer
         streams = _layer3n(context, layer, streams, inputs)
     target = _magnitude(context, graph.view(streams, width, tokens))
     rest = graph.view(streams, width, tokens, _STREAMS - 1)

@@ -9,18 +9,34 @@ chains of views count as one view of what they show.
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
-__all__ = ["Graph", "Node"]
+__all__ = ["INPUT", "Graph", "Node"]
+
+INPUT: Final = -1
+"""The place of what comes before the first layer."""
 
 
 class Node:
     """One result: its extents, bytes per element, and the results it is made from.
 
     ``root`` is set for views, which take no memory. ``inplace`` marks operations that ggml may
-    write over an input of the same shape.
+    write over an input of the same shape. ``place`` is the layer it belongs to, ``ends_layer``
+    marks the sum that closes a layer.
     """
 
-    __slots__ = ("inplace", "ne", "output", "root", "seen", "size", "sources", "unit")
+    __slots__ = (
+        "ends_layer",
+        "inplace",
+        "ne",
+        "output",
+        "place",
+        "root",
+        "seen",
+        "size",
+        "sources",
+        "unit",
+    )
 
     def __init__(
         self,
@@ -30,6 +46,7 @@ class Node:
         unit: int = 4,
         inplace: bool = False,
         root: Node | None = None,
+        place: int = INPUT,
     ) -> None:
         self.ne = ne
         self.sources = sources
@@ -37,16 +54,19 @@ class Node:
         self.inplace = inplace
         self.root = root
         self.output = False
+        self.ends_layer = False
+        self.place = place
         self.seen = False
         self.size = 0 if root is not None else prod(ne) * unit
 
 
 class Graph:
-    """Collects nodes in the order of execution."""
+    """Collects nodes in the order of execution. ``owner`` is the layer under construction."""
 
-    __slots__ = ("leaves", "nodes")
+    __slots__ = ("leaves", "nodes", "owner")
 
     def __init__(self) -> None:
+        self.owner = INPUT
         self.nodes: list[Node] = []
         self.leaves: list[Node] = []
 
@@ -58,21 +78,21 @@ class Graph:
 
     def make(self, ne: tuple[int, ...], *sources: Node, unit: int = 4) -> Node:
         """Return a result that gets memory of its own."""
-        return Node(ne, sources, unit=unit)
+        return Node(ne, sources, unit=unit, place=self.owner)
 
     def inplace(self, *sources: Node) -> Node:
         """Return a result of the first source's shape that may be written over a source."""
         first = sources[0]
-        return Node(first.ne, sources, unit=first.unit, inplace=True)
+        return Node(first.ne, sources, unit=first.unit, inplace=True, place=self.owner)
 
     def matmul(self, rows: int, x: Node, *more: Node) -> Node:
         """Return a weight matrix of ``rows`` rows times ``x``."""
-        return Node((rows, *x.ne[1:]), (x, *more))
+        return Node((rows, *x.ne[1:]), (x, *more), place=self.owner)
 
     def view(self, source: Node, *ne: int) -> Node:
         """Return another way to see a result, or a part of it."""
         root = source if source.root is None else source.root
-        return Node(ne, (source,), unit=source.unit, root=root)
+        return Node(ne, (source,), unit=source.unit, root=root, place=self.owner)
 
     # --- order
 

@@ -31,6 +31,7 @@ def build_indexed(context: GraphContext, layers: tuple[int, ...], traits: Traits
         x = graph.make((width, streams, context.tokens), x)
     chosen: list[Node] = []
     for layer in layers:
+        graph.owner = layer
         last = layer == layers[-1]
         if streams > 1:
             x = _streamed(context, layer, x, chosen, traits)

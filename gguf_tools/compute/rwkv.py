@@ -22,7 +22,9 @@ def build_rwkv(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
         x = norm(context, x, traits)
     first: list[Node] = []
     for layer in layers:
+        context.graph.owner = layer
         x = _layer(context, layer, x, first, traits, last=layer == layers[-1])
+        x.ends_layer = True
     finish(context, x, traits)
 
 

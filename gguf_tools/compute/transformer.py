@@ -31,6 +31,7 @@ def pick_outputs(context: GraphContext, x: Node) -> Node:
 def finish(context: GraphContext, x: Node, traits: Traits) -> None:
     """Add the last norm and the output matrix."""
     graph = context.graph
+    graph.owner = context.shape.layers_all
     if traits.pick == "before_norm":
         x = pick_outputs(context, graph.output(x))
     last = graph.output(norm(context, x, traits))
@@ -57,7 +58,9 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     each = context.shape.layers // context.shape.loops
     for layer in layers:
         last = layer == layers[-1] and traits.pick == "last_layer"
+        graph.owner = layer
         x = _layer(context, layer, x, traits, last=last)
+        x.ends_layer = True
         if context.shape.loops > 1 and (layer + 1) % each == 0 and layer != layers[-1]:
             x = norm(context, x, traits)
     finish(context, x, traits)

@@ -12,9 +12,11 @@ MAX_LAYERS: Final = 512  # LLAMA_MAX_LAYERS
 SwaKind: TypeAlias = Literal["none", "standard", "chunked", "symmetric"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hyperparameters:
     """Shape of a model as the engine holds it (``llama_hparams``), lengths in elements.
+
+    Compared by identity, so that it can key caches cheaply.
 
     Per-layer tuples have ``layers_all`` entries. ``layers_nextn`` of them, the last, predict
     further tokens and stay unused in a normal context.

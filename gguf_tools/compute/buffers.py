@@ -1,0 +1,309 @@
+"""Compute buffers by device, and how far they can be trusted.
+
+Follows ``sched_reserve`` in src/llama-context.cpp and ``ggml_backend_sched_split_graph`` in
+ggml/src/ggml-backend.cpp: nodes run where their weights lie, and what crosses from one device to
+another is copied when the run of nodes that needs it begins.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from gguf_tools.compute.allocator import peak_bytes
+from gguf_tools.compute.build import build_graph
+from gguf_tools.compute.graph import Graph, Node
+from gguf_tools.compute.indexed import INDEXED
+from gguf_tools.header import Header
+from gguf_tools.hparams import Hyperparameters
+from gguf_tools.hparams.tables import HYBRID, RECURRENT
+from gguf_tools.placement import CPU, Placement
+from gguf_tools.settings import EngineSettings
+
+__all__ = ["ComputeUse", "Trust", "compute_by_device", "representative_layers", "trust_of"]
+
+Trust: TypeAlias = Literal["exact", "close", "rough"]
+
+_ROUGH: Final = frozenset(
+    {"deepseek4", "minimax-m3", "qwen4exp", "glm5-next", "kimi-k3", "plamo2", "chameleon"}
+)
+_CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
+MARGINS: Final[dict[Trust, float]] = {"exact": 0.01, "close": 0.15, "rough": 1.0}
+"""By how much of itself a figure may be wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeUse:
+    """Bytes of compute buffers by device, index 0 the CPU, and how far they can be trusted."""
+
+    by_device: tuple[int, ...]
+    trust: Trust
+
+
+def trust_of(shape: Hyperparameters) -> Trust:
+    """Return how exact the replayed graph of an architecture is."""
+    if shape.architecture in _ROUGH or not shape.known:
+        return "rough"
+    return "close" if shape.architecture in _CLOSE else "exact"
+
+
+class _Cache:
+    """Keeps the last results; a slider asks for the same few again and again."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: OrderedDict[tuple[object, ...], ComputeUse] = OrderedDict()
+
+    def get(self, key: tuple[object, ...]) -> ComputeUse | None:
+        found = self._items.get(key)
+        if found is not None:
+            self._items.move_to_end(key)
+        return found
+
+    def put(self, key: tuple[object, ...], value: ComputeUse) -> None:
+        self._items[key] = value
+        if len(self._items) > self._size:
+            self._items.popitem(last=False)
+
+
+_cache: Final = _Cache(256)
+_layers: Final[OrderedDict[Hyperparameters, tuple[int, ...]]] = OrderedDict()
+
+
+def compute_by_device(
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    placement: Placement,
+    alignments: tuple[int, ...],
+) -> ComputeUse:
+    """Return the compute buffers that the engine reserves.
+
+    Args:
+        header: the model.
+        shape: its hyperparameters.
+        settings: as the engine takes them.
+        placement: where layers lie.
+        alignments: of each device's buffers, the CPU first.
+    """
+    key = (shape, settings, placement, alignments)
+    found = _cache.get(key)
+    if found is None:
+        found = _computed(header, shape, settings, placement, alignments)
+        _cache.put(key, found)
+    return found
+
+
+def _computed(
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    placement: Placement,
+    alignments: tuple[int, ...],
+) -> ComputeUse:
+    trust = trust_of(shape)
+    layers = _kept_layers(header, shape, placement)
+    try:
+        graph = build_graph(header, shape, settings, layers)
+    except (KeyError, ZeroDivisionError, IndexError, ValueError):
+        # The file lacks what its architecture needs; a sum of the largest parts must do.
+        return ComputeUse(_drivers(header, shape, settings, placement, alignments), "rough")
+    if placement.offloaded == 0:
+        rest = (0,) * (len(alignments) - 1)
+        return ComputeUse((peak_bytes(graph, alignments[CPU]), *rest), trust)
+    parts = _split(graph, placement, len(alignments))
+    sizes = tuple(
+        peak_bytes(part, alignment) for part, alignment in zip(parts, alignments, strict=True)
+    )
+    return ComputeUse(sizes, trust)
+
+
+def _drivers(
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    placement: Placement,
+    alignments: tuple[int, ...],
+) -> tuple[int, ...]:
+    """Return the largest parts summed: logits, masks, scores, feed-forward, embeddings."""
+    tokens = settings.prompt_tokens
+    table = header.tensors.get("token_embd.weight")
+    vocabulary = table.extent(1) if table is not None else 0
+    cells = settings.kv.context
+    logits = 4 * vocabulary * min(tokens, settings.outputs)
+    mask = cells * tokens * (2 if settings.flash_attention else 4)
+    scores = 0 if settings.flash_attention else 4 * cells * tokens * max(shape.heads, default=0)
+    widths = (*shape.feed_forward, *shape.expert_feed_forward)
+    total = logits + mask + scores + 4 * tokens * (4 * shape.embedding_length + 3 * max(widths))
+    sizes = [0] * len(alignments)
+    sizes[placement.output] = total
+    return tuple(sizes)
+
+
+# --- fewer layers: the allocator comes to rest after a few of a kind
+
+_ENDS: Final = 4
+_REPEATS: Final = 3
+
+
+def _kept_layers(header: Header, shape: Hyperparameters, placement: Placement) -> tuple[int, ...]:
+    everything = tuple(range(shape.layers))
+    # Indexed attention has an input for every layer, so none can be left out.
+    if shape.architecture in INDEXED or shape.layers <= 12 or shape.loops > 1:
+        return everything
+    if placement.offloaded:
+        kept = {
+            layer
+            for layer in everything
+            if layer < 2
+            or layer >= shape.layers - 2
+            or placement.layers[layer] != placement.layers[layer - 1]
+            or placement.layers[layer] != placement.layers[layer + 1]
+        }
+        kept |= set(representative_layers(header, shape))
+        if (shape.layers - len(kept)) % 2:
+            kept.add(next(layer for layer in everything if layer not in kept))
+        return tuple(sorted(kept))
+    return representative_layers(header, shape)
+
+
+def representative_layers(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
+    """Return layers that stand for all: the ends, and each kind of neighbours twice."""
+    known = _layers.get(shape)
+    if known is not None:
+        return known
+    kinds = _kinds(header, shape)
+    count = shape.layers
+    kept = {*range(min(_ENDS, count)), *range(max(count - _ENDS, 0), count)}
+    seen: dict[tuple[int, ...], int] = {}
+    for layer in range(1, count):
+        pair = (kinds[layer - 1], kinds[layer])
+        times = seen.get(pair, 0)
+        if times < _REPEATS:
+            seen[pair] = times + 1
+            kept |= {layer - 1, layer}
+    # Results of neighbouring layers change places, so the number of layers must stay odd or even.
+    if (count - len(kept)) % 2:
+        kept.add(next(layer for layer in range(count) if layer not in kept))
+    result = tuple(sorted(kept))
+    _layers[shape] = result
+    if len(_layers) > 64:
+        _layers.popitem(last=False)
+    return result
+
+
+def _kinds(header: Header, shape: Hyperparameters) -> list[int]:
+    """Return a number for each layer that tells kinds of layers apart."""
+    names: list[list[tuple[str, tuple[int, ...]]]] = [[] for _ in range(shape.layers)]
+    for tensor in header.tensors.values():
+        head, _, rest = tensor.name.removeprefix("dec.").partition(".")
+        block, _, name = rest.partition(".")
+        if head == "blk" and block.isdigit() and int(block) < shape.layers:
+            names[int(block)].append((name, tensor.shape))
+    numbers: dict[object, int] = {}
+    kinds = []
+    for layer in range(shape.layers):
+        own = shape.kv_from_start < 0 or layer < shape.kv_from_start
+        key = (
+            tuple(sorted(names[layer])),
+            shape.sliding[layer],
+            shape.recurrent[layer],
+            own,
+            shape.heads[layer],
+            shape.kv_heads[layer],
+            layer % 4 if shape.architecture in {"smollm3", "llama4", "afmoe"} else 0,
+        )
+        kinds.append(numbers.setdefault(key, len(numbers)))
+    return kinds
+
+
+# --- several devices
+
+
+def _split(graph: Graph, placement: Placement, devices: int) -> list[Graph]:
+    """Return one graph a device, with copies where results cross from one to another."""
+    places = placement.layers
+    parts = [Graph() for _ in range(devices)]
+    home: dict[Node, int] = {}
+    local: dict[tuple[Node, int], Node] = {}
+    for leaf in graph.leaves:
+        home[leaf] = CPU
+        clone = _clone(leaf, ())
+        local[leaf, CPU] = clone
+        parts[CPU].leaves.append(clone)
+    for node in graph.nodes:
+        home[node] = _device(node, places)
+    runs: list[list[Node]] = []
+    for node in graph.nodes:
+        if node.root is None and (not runs or home[runs[-1][-1]] != home[node]):
+            runs.append([])
+        if runs:
+            runs[-1].append(node)
+    external = _External()
+    for run in runs:
+        device = home[next(node for node in run if node.root is None)]
+        for node in run:
+            home[node] = device
+        part = parts[device]
+        for node in run:
+            for source in node.sources:
+                root = source if source.root is None else source.root
+                if (root, device) not in local and root in home:
+                    _copy(root, home[root], device, parts, local)
+        for node in run:
+            sources = tuple(external.of(local, source, device) for source in node.sources)
+            clone = _clone(node, sources)
+            if node.root is not None:
+                clone.root = local.get((node.root, device), node.root)
+            local[node, device] = clone
+            part.nodes.append(clone)
+    return parts
+
+
+class _External:
+    """Finds the local stand-in of a source: itself, its copy, or a view of its copy."""
+
+    @staticmethod
+    def of(local: dict[tuple[Node, int], Node], source: Node, device: int) -> Node:
+        found = local.get((source, device))
+        if found is not None:
+            return found
+        root = source if source.root is None else source.root
+        return local.get((root, device), source)
+
+
+def _device(node: Node, places: tuple[int, ...]) -> int:
+    if node.place < 0:
+        return CPU
+    device = places[min(node.place, len(places) - 1)]
+    if node.ends_layer and device == CPU and node.place + 1 < len(places):
+        # The sum that ends a layer has no weights, so it runs with the next layer's.
+        return places[node.place + 1]
+    return device
+
+
+def _copy(
+    root: Node,
+    source: int,
+    device: int,
+    parts: list[Graph],
+    local: dict[tuple[Node, int], Node],
+) -> None:
+    """Add the copy of a result to a device, and its last use to the one it comes from."""
+    original = local.get((root, source))
+    if original is None:
+        return
+    copy = Node(root.ne, unit=root.unit)
+    copy.size = root.size
+    local[root, device] = copy
+    parts[device].nodes.append(copy)
+    seen = original if original.root is None else original.root
+    parts[source].nodes.append(Node((1,), (original,), root=seen))
+
+
+def _clone(node: Node, sources: tuple[Node, ...]) -> Node:
+    clone = Node(node.ne, sources, unit=node.unit, inplace=node.inplace, root=node.root)
+    clone.size = node.size
+    clone.output = node.output
+    return clone

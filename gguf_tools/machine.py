@@ -1,0 +1,111 @@
+"""A machine as the planner sees it: devices with memory, bandwidth and arithmetic.
+
+Pure data. Where a figure comes from stands beside it; unknown is None, never zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypeAlias
+
+__all__ = [
+    "LOAD_LINE",
+    "Basis",
+    "CpuFeature",
+    "Device",
+    "DeviceKind",
+    "Machine",
+    "cpu_only",
+]
+
+Basis: TypeAlias = Literal["measured", "engine", "read", "table", "planned", "assumed"]
+DeviceKind: TypeAlias = Literal["cpu", "gpu", "igpu", "accel", "rpc"]
+CpuFeature: TypeAlias = Literal["avx2", "avx512", "amx", "neon_dotprod", "neon_i8mm"]
+
+LOAD_LINE: Final = 0.9
+"""Share of a device's memory above which it counts as overloaded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One place where weights and caches can lie.
+
+    Bandwidth is what weights are read at (bytes per second), ``flops_per_s`` the dense 16-bit
+    rate. ``pool`` names the memory a device draws on: devices of unified memory share one.
+    ``overhead_bytes`` are taken by the driver's context before anything is loaded.
+    """
+
+    name: str
+    kind: DeviceKind
+    description: str = ""
+    backend: str = ""
+    total_bytes: int | None = None
+    free_bytes: int | None = None
+    bandwidth_bytes_per_s: float | None = None
+    bandwidth_basis: Basis = "assumed"
+    flops_per_s: float | None = None
+    flops_basis: Basis = "assumed"
+    link_bytes_per_s: float | None = None
+    pool: str = ""
+    overhead_bytes: int = 0
+    features: frozenset[CpuFeature] = frozenset()
+
+    @property
+    def alignment(self) -> int:
+        """Return the alignment of tensors in the device's buffers, in bytes."""
+        return 32 if self.kind in {"cpu", "rpc"} else 128
+
+    @property
+    def pads_rows(self) -> bool:
+        """Tell whether quantised rows are padded (ggml/src/ggml-cuda: MATRIX_ROW_PADDING)."""
+        return self.backend.casefold() in {"cuda", "rocm", "hip", "musa"}
+
+    @property
+    def memory_pool(self) -> str:
+        """Return the name of the memory the device draws on."""
+        return self.pool or self.name
+
+    @property
+    def used_by_others_bytes(self) -> int | None:
+        """Return what other programs hold of the device, None if the probe failed."""
+        if self.total_bytes is None or self.free_bytes is None:
+            return None
+        return max(self.total_bytes - self.free_bytes, 0)
+
+    def with_free(self, free_bytes: int | None) -> Device:
+        """Return the device with another amount of free memory."""
+        return replace(self, free_bytes=free_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A CPU and the devices that layers can be offloaded to, in the engine's order."""
+
+    name: str
+    cpu: Device
+    accelerators: tuple[Device, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """Return all devices, the CPU first."""
+        return (self.cpu, *self.accelerators)
+
+
+def cpu_only(
+    total_bytes: int | None = None,
+    free_bytes: int | None = None,
+    bandwidth_bytes_per_s: float | None = None,
+    flops_per_s: float | None = None,
+) -> Machine:
+    """Return a machine with nothing but a CPU."""
+    cpu = Device(
+        name="CPU",
+        kind="cpu",
+        backend="CPU",
+        total_bytes=total_bytes,
+        free_bytes=free_bytes,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+        flops_per_s=flops_per_s,
+    )
+    return Machine(name="CPU", cpu=cpu)
