@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.version import version
+
 __all__ = ["COMMANDS", "Command", "is_command", "parser_for", "run"]
 
 
@@ -73,17 +75,6 @@ def _overview() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"plimsoll {version()}")
     return parser
-
-
-def version() -> str:
-    """Return the program's version."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("plimsoll")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def parser_for(command: Command) -> argparse.ArgumentParser:

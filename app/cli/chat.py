@@ -250,6 +250,10 @@ def _turns(arguments: argparse.Namespace) -> Iterator[str]:
 def run(arguments: argparse.Namespace) -> int:
     """Chat."""
     paths = default_paths()
+    try:
+        paths.make()
+    except OSError as error:
+        _note(f"[nothing can be remembered: {paths.data} can't be made ({error.strerror})]")
     settings = Settings(paths.settings)
     state = StateFile(paths.state)
     file = choose_model(arguments.file, state)

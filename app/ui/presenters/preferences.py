@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.cli import version
 from app.engine.qt_client import EngineProcess
 from app.paths import Paths
 from app.settings import SettingError, Settings, by_scope
@@ -19,6 +18,7 @@ from app.ui.shell.views import Notice
 from app.ui.store_bridge import StoreBridge
 from app.ui.theme import ThemeManager
 from app.ui.transcript.view import Transcript
+from app.version import version
 
 __all__ = ["PreferencesPresenter"]
 

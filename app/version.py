@@ -1,0 +1,16 @@
+"""The program's version, from one place: the metadata of its package."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+
+__all__ = ["version"]
+
+
+def version() -> str:
+    """Return the version, or ``unknown`` where the package has no metadata."""
+    try:
+        return installed("plimsoll")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,45 @@
+"""The one check: format, lint, types, import contracts, tests. ``python -m tests [pytest args]``.
+
+Every step runs even if an earlier one failed, so that one run shows all there is to mend.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _steps(pytest_arguments: list[str]) -> list[tuple[str, list[str]]]:
+    python = sys.executable
+    scripts = Path(python).parent
+    return [
+        ("format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
+        ("lint", [python, "-m", "ruff", "check", "--quiet", "."]),
+        ("types", [python, "-m", "mypy"]),
+        ("imports", [str(scripts / "lint-imports"), "--no-cache"]),
+        ("tests", [python, "-m", "pytest", "-q", *pytest_arguments]),
+    ]
+
+
+def main() -> int:
+    """Run all steps; return 1 if one failed."""
+    failed = []
+    for name, command in _steps(sys.argv[1:]):
+        print(f"--- {name}", flush=True)
+        started = time.monotonic()
+        code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        took_s = time.monotonic() - started
+        print(f"--- {name}: {'ok' if code == 0 else 'FAILED'} in {took_s:.0f} s", flush=True)
+        if code != 0:
+            failed.append(name)
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
