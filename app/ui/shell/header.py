@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
@@ -52,6 +52,7 @@ class Header(QFrame):
         self._menu.hide()
 
         self._row = QHBoxLayout(self)
+        self._row.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
         self._row.addWidget(self._sidebar)
         self._brand = QHBoxLayout()
         self._brand.addWidget(self._logo)
@@ -83,6 +84,10 @@ class Header(QFrame):
     def set_sidebar_shown(self, shown: bool) -> None:
         """Offer to show the sidebar while it is hidden."""
         self._sidebar.setHidden(shown)
+
+    def minimumSizeHint(self) -> QSize:
+        """Return that any width will do: what has no room is left out."""
+        return QSize(0, self.height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Leave out what has no room."""
