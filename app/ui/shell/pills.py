@@ -241,8 +241,9 @@ class PresetPill(_Pill):
         self.setProperty("quiet", True)
         self._names: tuple[str, ...] = ()
         self._current = ""
-        self._label = ElidedLabel("", self)
+        self._label = ElidedLabel(self.tr("Preset"), self)
         self._label.setProperty("kind", "dim")
+        self.setAccessibleName(self.tr("Preset"))
         self._add(self._label)
         self._menu = QMenu(self)
         self._menu.aboutToShow.connect(self._fill)

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QListWidget, QPlainTextEdit
+from pytestqt.qtbot import QtBot
+
+from app.settings import TABLE, Setting, SettingError, by_scope, declared
+from app.ui.dialogs.editors import NumberField
+from app.ui.dialogs.form import SettingsForm
+from app.ui.theme import ThemeManager
+
+pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+
+
+def make(
+    qtbot: QtBot, themes: ThemeManager, settings: Sequence[Setting], **more: Any
+) -> SettingsForm:
+    form = SettingsForm(settings, themes, **more)
+    qtbot.addWidget(form)
+    form.resize(500, 600)
+    form.show()
+    return form
+
+
+@pytest.mark.parametrize("scope", ["app", "load", "sampling"])
+def test_every_declared_setting_can_be_shown_and_read_back(
+    qtbot: QtBot, themes: ThemeManager, scope: Any
+) -> None:
+    form = make(qtbot, themes, by_scope(scope))
+    assert form.values() == {setting.key: setting.default for setting in by_scope(scope)}
+    assert form.is_valid()
+    for row in form.rows():
+        field = row.editor.field()
+        assert field.accessibleName(), row.setting.key
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        (setting, value)
+        for setting in TABLE
+        for value in {
+            "bool": (True, False),
+            "int": (setting.minimum, setting.maximum),
+            "float": (setting.minimum, setting.maximum),
+            "choice": [name for name, _ in setting.choices],
+            "text": ("one line", "two\nlines" if setting.key == "grammar" else "x"),
+            "lines": ((), ("</s>", "two\nlines", "a b")),
+            "folders": ((), ("/models", "/home/me/more models")),
+        }[setting.kind]
+    ],
+    ids=lambda value: value.key if isinstance(value, Setting) else repr(value)[:24],
+)
+def test_what_is_set_is_what_is_read(
+    qtbot: QtBot, themes: ThemeManager, setting: Setting, value: Any
+) -> None:
+    form = make(qtbot, themes, [setting])
+    form.set_values({setting.key: value})
+    assert form.values() == {setting.key: value}
+    assert form.is_valid()
+    if setting.none_label is not None:
+        form.set_values({setting.key: None})
+        assert form.values() == {setting.key: None}
+
+
+def test_a_change_is_said_with_its_value(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("sampling", "temperature")])
+    said: list[tuple[str, object]] = []
+    form.value_changed.connect(lambda key, value: said.append((key, value)))
+    field = form.row("temperature").editor.field()
+    assert isinstance(field, NumberField)
+    field.selectAll()
+    QTest.keyClicks(field, "1.25")
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    QTest.keyClick(field, Qt.Key.Key_Down)
+    QTest.keyClick(field, Qt.Key.Key_Down)
+    assert said[-4:] == [
+        ("temperature", 1.25),
+        ("temperature", 1.3),
+        ("temperature", 1.25),
+        ("temperature", 1.2),
+    ]
+
+
+@pytest.mark.parametrize("typed", ["", "many", "-1", "6", "nan", "1e999"])
+def test_a_wrong_value_is_explained_in_place(
+    qtbot: QtBot, themes: ThemeManager, typed: str
+) -> None:
+    form = make(qtbot, themes, [declared("sampling", "temperature")])
+    validity: list[bool] = []
+    form.validity_changed.connect(validity.append)
+    row = form.row("temperature")
+    field = row.editor.field()
+    assert isinstance(field, QLineEdit)
+    field.clear()
+    with qtbot.assertNotEmitted(form.value_changed):
+        QTest.keyClicks(field, "x")
+        QTest.keyClick(field, Qt.Key.Key_Backspace)
+    field.setText(typed)
+    field.textEdited.emit(typed)
+    assert row.fault.startswith("Temperature")
+    assert row._error.isVisible()
+    assert field.property("invalid") is True
+    assert not form.is_valid()
+    with pytest.raises(SettingError):
+        form.values()
+    row._reset.click()
+    assert form.is_valid()
+    assert form.values() == {"temperature": 0.7}
+    assert validity == [False, True]
+
+
+def test_numbers_beyond_32_bits_and_decimal_commas(qtbot: QtBot, themes: ThemeManager) -> None:
+    settings = [declared("sampling", "seed"), declared("sampling", "top_p")]
+    form = make(qtbot, themes, settings)
+    form.set_values({"seed": 4_294_967_294})
+    top_p = form.row("top_p").editor.field()
+    assert isinstance(top_p, QLineEdit)
+    top_p.setText("0,5")
+    top_p.textEdited.emit("0,5")
+    assert form.values() == {"seed": 4_294_967_294, "top_p": 0.5}
+
+
+def test_steps_stop_at_the_ends(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("app", "text_size")])
+    form.set_values({"text_size": 198})
+    field = form.row("text_size").editor.field()
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    assert form.values() == {"text_size": 200}
+
+
+def test_none_is_a_tick_away(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("load", "n_ctx")])
+    said: list[object] = []
+    form.value_changed.connect(lambda _key, value: said.append(value))
+    box = form.row("n_ctx").editor.field()
+    assert isinstance(box, QCheckBox)
+    box.click()
+    assert said == [256]  # the least it takes, to begin with
+    box.click()
+    assert said == [256, None]
+
+
+def test_only_what_differs_can_be_reset(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("load", "type_k")])
+    row = form.row("type_k")
+    assert not row._reset.isVisible()
+    box = row.editor.field()
+    assert isinstance(box, QComboBox)
+    box.setCurrentIndex(box.findData("q8_0"))
+    box.activated.emit(box.currentIndex())
+    assert row._reset.isVisible()
+    with qtbot.waitSignal(form.value_changed) as changed:
+        row._reset.click()
+    assert changed.args == ["type_k", "f16"]
+
+
+def test_advanced_rows_are_folded(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, by_scope("load"))
+    assert form.row("n_ctx").isVisible()
+    assert not form.row("mlock").isVisible()
+    form.set_advanced_shown(True)
+    assert form.row("mlock").isVisible()
+    form.set_advanced_shown(False)
+    assert not form.row("mlock").isVisible()
+
+
+def test_a_search_finds_folded_rows_too(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, by_scope("load"))
+    assert form.set_query("lock memory") == 1
+    assert form.row("mlock").isVisible()
+    assert not form.row("n_ctx").isVisible()
+    assert form.set_query("no such thing") == 0
+    form.set_query("")
+    assert form.row("n_ctx").isVisible()
+    assert not form.row("mlock").isVisible()
+
+
+def test_groups_are_pages(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, by_scope("app"), fold_advanced=False)
+    form.set_group("Privacy")
+    assert form.row("log_chat_text").isVisible()
+    assert not form.row("theme").isVisible()
+    form.set_group(None)
+    assert form.row("theme").isVisible()
+
+
+def test_what_the_engine_used_stands_beside(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, by_scope("load"))
+    form.set_used({"n_ctx": "32,768"})
+    assert form.row("n_ctx")._used.text() == "used: 32,768"
+    assert form.row("n_ctx")._used.isVisible()
+    form.set_used({})
+    assert not form.row("n_ctx")._used.isVisible()
+
+
+def test_names_can_be_offered_for_a_text(qtbot: QtBot, themes: ThemeManager) -> None:
+    names = (("chatml", "ChatML"), ("llama3", "Llama 3"))
+    form = make(qtbot, themes, [declared("load", "template")], choices={"template": names})
+    form.set_values({"template": "llama3"})
+    box = form.row("template").editor.findChild(QComboBox)
+    assert isinstance(box, QComboBox)
+    assert box.currentText() == "Llama 3"
+    assert form.values() == {"template": "llama3"}
+
+
+def test_folders_are_added_once_and_removed(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("app", "model_folders")])
+    said: list[object] = []
+    form.value_changed.connect(lambda _key, value: said.append(value))
+    editor: Any = form.row("model_folders").editor
+    editor.add_folder("/models")
+    editor.add_folder("/models")
+    folders = editor.field()
+    assert isinstance(folders, QListWidget)
+    folders.setCurrentRow(0)
+    editor._remove.click()
+    assert said == [("/models",), ()]
+
+
+def test_typing_into_a_text_says_so_and_setting_it_does_not(
+    qtbot: QtBot, themes: ThemeManager
+) -> None:
+    form = make(qtbot, themes, [declared("sampling", "stop")])
+    field = form.row("stop").editor.field()
+    assert isinstance(field, QPlainTextEdit)
+    with qtbot.assertNotEmitted(form.value_changed):
+        form.set_values({"stop": ("a",)})
+    with qtbot.waitSignal(form.value_changed) as changed:
+        field.appendPlainText("b")
+    assert changed.args == ["stop", ("a", "b")]
+
+
+def test_reset_all(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, by_scope("sampling"))
+    form.set_values({"temperature": 2.0, "stop": ("x",), "seed": 7})
+    form.reset_all()
+    assert form.values() == {s.key: s.default for s in by_scope("sampling")}
