@@ -1,0 +1,330 @@
+"""Bytes and operations per token, and the rates that follow from a machine's.
+
+A decoded token reads every weight that takes part in it once, and the cache as far as it is
+filled; no machine decodes faster than it can read that. Where layers lie on several devices they
+work one after another, so times add up. A prompt is worked on many tokens at a time, so there
+arithmetic is the limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from gguf_tools import roles
+from gguf_tools.header import Header
+from gguf_tools.hparams import Hyperparameters
+from gguf_tools.kv import KvCache
+from gguf_tools.machine import Device, Machine
+from gguf_tools.placement import CPU, Placement
+from gguf_tools.settings import EngineSettings
+from gguf_tools.state import StateLayer
+from gguf_tools.units import round_up
+
+__all__ = [
+    "TokenBytes",
+    "decode_ceiling",
+    "expected_share",
+    "prefill_flops",
+    "prefill_seconds",
+    "seconds_per_token",
+    "token_bytes",
+]
+
+_CELLS: Final = 256
+
+EXPECTED: Final[dict[str, tuple[float, float]]] = {
+    "gpu": (0.55, 0.75),
+    "igpu": (0.5, 0.75),
+    "accel": (0.5, 0.75),
+    "rpc": (0.3, 0.7),
+    "cpu": (0.35, 0.75),
+}
+"""Shares of the ceiling that are usually reached, by kind of device."""
+
+PREFILL_SHARE: Final[dict[str, float]] = {
+    "gpu": 0.4,
+    "igpu": 0.35,
+    "accel": 0.35,
+    "rpc": 0.3,
+    "cpu": 0.5,
+}
+
+# Cache bytes cost a CPU more than weight bytes: measured 1.5 times without flash attention, 9
+# times with it, where each of three query heads for a KV head reads them again.
+_CPU_KV_COST: Final = 1.5
+_CPU_FLASH_KV_COST: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBytes:
+    """What one step of decoding reads on one device, in bytes."""
+
+    weights: float
+    kv: float
+    state: float
+
+    @property
+    def total(self) -> float:
+        """Return all bytes."""
+        return self.weights + self.kv + self.state
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """Bytes that a token reads of each layer's dense weights, of its experts, and of the rest."""
+
+    dense: tuple[float, ...]
+    experts: tuple[float, ...]
+    output: float
+    input_rows: float
+    head_parameters: int
+    parameters: tuple[float, ...]
+
+
+def token_bytes(
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    placement: Placement,
+    caches: tuple[KvCache, ...],
+    states: tuple[StateLayer, ...],
+    *,
+    devices: int,
+    depth: int,
+    sequences: int = 1,
+    experts_on_cpu: bool = False,
+) -> tuple[TokenBytes, ...]:
+    """Return the bytes that a step of decoding reads on each device.
+
+    Args:
+        header: the model.
+        shape: its hyperparameters.
+        settings: as the engine takes them.
+        placement: where layers lie.
+        caches: the KV caches.
+        states: the recurrent states.
+        devices: how many devices there are.
+        depth: tokens already in each sequence's cache.
+        sequences: sequences that take this step together; they share the weights.
+        experts_on_cpu: expert tensors stay on the CPU.
+    """
+    reads = _reads(header, shape)
+    weights = [0.0] * devices
+    kv = [0.0] * devices
+    state = [0.0] * devices
+    weights[CPU] += reads.input_rows * sequences
+    weights[placement.output] += reads.output
+    for layer in range(shape.layers):
+        index = placement.layers[layer]
+        weights[index] += reads.dense[layer]
+        if reads.experts[layer]:
+            weights[CPU if experts_on_cpu else index] += reads.experts[layer] * _expert_share(
+                shape, layer, sequences
+            )
+    filled = round_up(depth + 1, _CELLS)
+    for cache in caches:
+        cells = min(cache.cells, round_up(-(-filled // cache.tokens_per_cell), _CELLS))
+        for item in cache.layers:
+            row = item.k_row_bytes + item.v_row_bytes
+            times = 1 + _shared_readers(shape, item.layer)
+            kv[placement.layers[item.layer]] += row * cells * sequences * times
+    for held in states:
+        size = sum(held.tensors) / settings.sequences
+        state[placement.layers[held.layer]] += 2 * size * sequences
+    return tuple(TokenBytes(*parts) for parts in zip(weights, kv, state, strict=True))
+
+
+def _expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
+    used = shape.experts_used[layer] if layer < len(shape.experts_used) else 0
+    if shape.experts == 0 or used == 0 or used >= shape.experts:
+        return 1.0
+    return 1.0 - (1.0 - used / shape.experts) ** tokens
+
+
+def _shared_readers(shape: Hyperparameters, layer: int) -> int:
+    """Return how many layers without a cache of their own read this layer's."""
+    first = shape.kv_from_start
+    if not 2 <= first < shape.layers:
+        return 0
+    if layer == first - 1:
+        return sum(not shape.sliding[other] for other in range(first, shape.layers))
+    if layer == first - 2:
+        return sum(shape.sliding[other] for other in range(first, shape.layers))
+    return 0
+
+
+@lru_cache(maxsize=64)
+def _reads(header: Header, shape: Hyperparameters) -> _Reads:
+    dense = [0.0] * shape.layers
+    experts = [0.0] * shape.layers
+    parameters = [0.0] * shape.layers
+    output = rows = 0.0
+    head = 0
+    physical = max(shape.layers // shape.loops, 1)
+    for tensor in header.tensors.values():
+        block = roles.block_of(tensor.name)
+        if tensor.name in roles.INPUT_TABLES:
+            rows += tensor.type.row_bytes(tensor.extent(0))
+        if roles.unread_per_token(tensor, shape):
+            continue
+        if block is None:
+            output += tensor.size_bytes
+            if tensor.name == "output.weight":
+                head = tensor.elements
+            continue
+        for loop in range(shape.loops):
+            layer = block + loop * physical
+            if layer >= shape.layers:
+                continue
+            if roles.is_expert(tensor.name):
+                experts[layer] += tensor.size_bytes
+                parameters[layer] += tensor.elements * _expert_share(shape, layer, 1)
+            else:
+                dense[layer] += tensor.size_bytes
+                parameters[layer] += tensor.elements
+    if roles.tied_output(header):
+        table = header.tensors["token_embd.weight"]
+        output += table.size_bytes
+        head = table.elements
+    return _Reads(tuple(dense), tuple(experts), output, rows, head, tuple(parameters))
+
+
+def seconds_per_token(reads: tuple[TokenBytes, ...], machine: Machine) -> float | None:
+    """Return the least time a step takes, None if a device's bandwidth is unknown."""
+    total = 0.0
+    for item, device in zip(reads, machine.devices, strict=True):
+        if item.total == 0:
+            continue
+        if not device.bandwidth_bytes_per_s:
+            return None
+        total += item.total / device.bandwidth_bytes_per_s
+    return total or None
+
+
+def decode_ceiling(reads: tuple[TokenBytes, ...], machine: Machine) -> float | None:
+    """Return tokens per second that decoding can't pass, None if a bandwidth is unknown."""
+    seconds = seconds_per_token(reads, machine)
+    return 1.0 / seconds if seconds else None
+
+
+def expected_share(
+    reads: tuple[TokenBytes, ...],
+    machine: Machine,
+    shape: Hyperparameters,
+    *,
+    flash_attention: bool,
+) -> tuple[float, float] | None:
+    """Return the low and high rate to expect, in tokens per second.
+
+    Each device reaches a usual share of its ceiling; on CPUs the cache costs more than its bytes.
+    """
+    low = high = 0.0
+    for item, device in zip(reads, machine.devices, strict=True):
+        if item.total == 0:
+            continue
+        if not device.bandwidth_bytes_per_s:
+            return None
+        cost = _kv_cost(device, shape, flash_attention)
+        seconds = (item.weights + item.state + item.kv * cost) / device.bandwidth_bytes_per_s
+        shares = EXPECTED[device.kind]
+        low += seconds / shares[0]
+        high += seconds / shares[1]
+    return (1.0 / low, 1.0 / high) if high else None
+
+
+def _kv_cost(device: Device, shape: Hyperparameters, flash_attention: bool) -> float:
+    if device.kind != "cpu":
+        return 1.0
+    if not flash_attention:
+        return _CPU_KV_COST
+    pairs = [
+        heads / kv_heads
+        for heads, kv_heads in zip(shape.heads, shape.kv_heads, strict=True)
+        if kv_heads
+    ]
+    return _CPU_FLASH_KV_COST * (sum(pairs) / len(pairs) if pairs else 1.0)
+
+
+def prefill_flops(header: Header, shape: Hyperparameters, tokens: int, outputs: int = 1) -> float:
+    """Return the operations of a prompt: two a weight and token, and attention to what came before.
+
+    The output matrix counts only for the rows that are wanted.
+    """
+    reads = _reads(header, shape)
+    total = 2.0 * sum(reads.parameters) * tokens + 2.0 * reads.head_parameters * outputs
+    return total + attention_flops(shape, tokens)
+
+
+def attention_flops(shape: Hyperparameters, tokens: int) -> float:
+    """Return the operations of scores and sums over a prompt of ``tokens``."""
+    pairs = tokens * (tokens + 1) / 2 if shape.causal else float(tokens) ** 2
+    window = min(shape.window, tokens) if shape.window else tokens
+    near = window * (tokens - window) + window * (window + 1) / 2
+    total = 0.0
+    for layer in range(shape.layers):
+        if shape.kv_heads[layer] == 0:
+            continue
+        if shape.mla:
+            width = shape.key_length + shape.kv_lora_rank
+        else:
+            width = shape.head_k(layer) + shape.head_v(layer)
+        seen = near if shape.sliding[layer] and shape.window else pairs
+        total += 2.0 * shape.heads[layer] * width * seen
+    return total
+
+
+def prefill_seconds(
+    header: Header,
+    shape: Hyperparameters,
+    placement: Placement,
+    machine: Machine,
+    tokens: int,
+    ubatch: int,
+) -> float | None:
+    """Return how long a prompt takes, None if a device's rate of arithmetic is unknown.
+
+    Layers on the CPU are either computed there or copied to a device once a micro-batch,
+    whichever is faster.
+    """
+    reads = _reads(header, shape)
+    attention = attention_flops(shape, tokens) / max(shape.layers, 1)
+    devices = machine.devices
+    work = [0.0] * len(devices)
+    moved = 0.0
+    for layer in range(shape.layers):
+        index = placement.layers[layer]
+        work[index] += 2.0 * reads.parameters[layer] * tokens + attention
+        if index == CPU:
+            moved += reads.dense[layer] + reads.experts[layer]
+    work[placement.output] += 2.0 * reads.head_parameters
+    total = 0.0
+    for index, device in enumerate(devices):
+        if work[index] == 0:
+            continue
+        seconds = _work_seconds(work[index], device)
+        if index == CPU and placement.offloaded:
+            through = _through_link(work[index], moved, machine, placement, tokens, ubatch)
+            seconds = min((item for item in (seconds, through) if item is not None), default=None)
+        if seconds is None:
+            return None
+        total += seconds
+    return total
+
+
+def _work_seconds(work: float, device: Device) -> float | None:
+    if not device.flops_per_s:
+        return None
+    return work / (device.flops_per_s * PREFILL_SHARE[device.kind])
+
+
+def _through_link(
+    work: float, moved: float, machine: Machine, placement: Placement, tokens: int, ubatch: int
+) -> float | None:
+    device = machine.devices[placement.output]
+    computed = _work_seconds(work, device)
+    if computed is None or not device.link_bytes_per_s or device.kind == "rpc":
+        return None
+    batches = -(-tokens // max(ubatch, 1))
+    return computed + batches * moved / device.link_bytes_per_s
