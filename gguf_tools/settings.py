@@ -83,7 +83,16 @@ class Refusal:
     """Why the engine would not create the context, and the smallest change that helps."""
 
     text: str
-    fix: Literal["flash_on", "v_f16", "kv_f16", "kv_same", "fewer_sequences", "context"]
+    fix: Literal[
+        "flash_on",
+        "flash_off",
+        "v_f16",
+        "kv_f16",
+        "kv_same",
+        "fewer_sequences",
+        "one_sequence",
+        "context",
+    ]
 
 
 def engine_settings(shape: Hyperparameters, settings: LoadSettings) -> EngineSettings:
@@ -149,8 +158,9 @@ def refusal(shape: Hyperparameters, settings: LoadSettings) -> Refusal | None:
     if v.quantized and not flash:
         fix: Literal["v_f16", "flash_on"] = "v_f16" if shape.architecture == "grok" else "flash_on"
         return Refusal("A quantised V cache needs flash attention.", fix)
-    if not flash:
-        return None
+    broken = _aborts(shape, settings, flash=flash, k_block=k.block)
+    if broken is not None or not flash:
+        return broken
     for kind, letter, length in ((k, "K", shape.head_k), (v, "V", shape.head_v)):
         if not kind.quantized:
             continue
@@ -159,6 +169,28 @@ def refusal(shape: Hyperparameters, settings: LoadSettings) -> Refusal | None:
                 return Refusal(
                     f"A {kind.name.lower()} cache needs heads of a multiple of {kind.block}, and "
                     f"this model's {letter} heads have {length(layer)}.",
+                    "kv_f16",
+                )
+    return None
+
+
+def _aborts(
+    shape: Hyperparameters, settings: LoadSettings, *, flash: bool, k_block: int
+) -> Refusal | None:
+    """Return what the engine doesn't refuse but ends on: assertions of this version."""
+    arch = shape.architecture
+    if arch in {"t5", "t5encoder"} and settings.sequences > 1 and not settings.unified:
+        return Refusal(
+            "The engine can't run this architecture with several sequences.", "one_sequence"
+        )
+    if arch == "plm" and flash:
+        return Refusal("The engine can't run this architecture with flash attention.", "flash_off")
+    if not flash and k_block > 1:
+        for layer in range(shape.layers):
+            if shape.k_width(layer) % k_block:
+                return Refusal(
+                    f"A quantised K cache needs rows of a multiple of {k_block}, and this model's "
+                    f"have {shape.k_width(layer)}.",
                     "kv_f16",
                 )
     return None
