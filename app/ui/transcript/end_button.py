@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
@@ -28,6 +28,18 @@ class EndButton(QAbstractButton):
         """Return the size of the circle."""
         side = self._host.style_in_force.px(34)
         return QSize(side, side)
+
+    def place(self, column: QRect, height: int, *, shown: bool) -> None:
+        """Stand above the lower edge of a view, in the middle of its column."""
+        if shown:
+            style = self._host.style_in_force
+            size = self.sizeHint()
+            left = column.center().x() - size.width() // 2
+            self.setGeometry(
+                left, height - size.height() - style.px(14), size.width(), size.height()
+            )
+            self.raise_()
+        self.setVisible(shown)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw a circle with an arrow."""

@@ -49,6 +49,7 @@ class Entry:
         unfolded: whether the reasoning is shown.
         editing: whether an editor stands in its place.
         draft: what has been typed into that editor.
+        table_scroll: how far sideways tables are scrolled, by their headers.
     """
 
     def __init__(self, view: MessageView) -> None:
@@ -57,6 +58,7 @@ class Entry:
         self.editing = False
         self.draft: str | None = None
         self.is_open = False
+        self.table_scroll: dict[object, int] = {}
         self._answer: BlockRows | None = None
         self._thought: BlockRows | None = None
         self._extra: dict[RowKind, Row] = {}

@@ -46,6 +46,9 @@ class RowHost(Protocol):
     def row_resized(self, row: Row) -> None:
         """Take notice that a row needs another height now."""
 
+    def table_scrolled(self, entry: Entry, header: object, value: int) -> None:
+        """Let the other slices of a table follow one that was scrolled sideways."""
+
     def is_last_reply(self, message_id: str) -> bool:
         """Tell whether a message is the newest reply."""
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
 
-from app.ui.transcript.blocks import Block, Code, Formula, Table, block_length
+from app.ui.transcript.blocks import Block, Code, Formula, Table, block_length, plain_text
 from app.ui.transcript.stream_markdown import StreamMarkdown
+from app.ui.transcript.table_slices import TableSlice, slices_of
 
 __all__ = ["BlockRows", "Row", "RowKind"]
 
@@ -43,7 +44,8 @@ class Row:
     """One row.
 
     Attributes:
-        content: blocks of a TEXT row, the block of CODE, TABLE and FORMULA, else the message.
+        content: blocks of a TEXT row, the block of CODE and FORMULA, a `TableSlice` of TABLE,
+            else the message.
         gap: space above it, in design pixels.
         height: measured at ``measured_width``, estimated while that is 0; pixels, without gap.
         widget: what shows it, while it is near the view.
@@ -68,6 +70,20 @@ class Row:
         """Say that the height must be measured again."""
         self.measured_width = 0
 
+    def text(self) -> str:
+        """Return what a reader can find in this row."""
+        match self.kind:
+            case RowKind.TEXT:
+                return plain_text(self.content)
+            case RowKind.TABLE:
+                return plain_text((self.content.table,))
+            case RowKind.CODE | RowKind.FORMULA:
+                return plain_text((self.content,))
+            case RowKind.BUBBLE | RowKind.NOTE | RowKind.CUT:
+                return str(self.content.text)
+            case _:
+                return ""
+
 
 def _kind_of(block: Block) -> RowKind:
     match block:
@@ -81,38 +97,53 @@ def _kind_of(block: Block) -> RowKind:
             return RowKind.TEXT
 
 
-def _groups(blocks: Sequence[Block]) -> Iterator[tuple[RowKind, tuple[Block, ...]]]:
-    """Yield what each row shows: texts together, but not too much, anything else alone."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What one row shows, and how many blocks are done with it (0 for a table that goes on)."""
+
+    kind: RowKind
+    content: Any
+    blocks: int
+
+
+def _groups(blocks: Sequence[Block], frozen: int, *, live: bool) -> Iterator[_Group]:
+    """Yield what each row shows: texts together, but not too much, anything else alone.
+
+    The first ``frozen`` blocks do not change any more.
+    """
     run: list[Block] = []
     size = 0
-    for block in blocks:
+    for number, block in enumerate(blocks):
         kind = _kind_of(block)
         full = size >= _SEGMENT_LENGTH or len(run) >= _SEGMENT_BLOCKS
         if run and (kind is not RowKind.TEXT or full):
-            yield RowKind.TEXT, tuple(run)
+            yield _Group(RowKind.TEXT, tuple(run), len(run))
             run, size = [], 0
         if kind is RowKind.TEXT:
             run.append(block)
             size += block_length(block)
+        elif isinstance(block, Table):
+            for piece in slices_of(block, live=live and number >= frozen):
+                yield _Group(kind, piece, int(piece.last))
         else:
-            yield kind, (block,)
+            yield _Group(kind, block, 1)
     if run:
-        yield RowKind.TEXT, tuple(run)
+        yield _Group(RowKind.TEXT, tuple(run), len(run))
 
 
 _GAPS: Final = {RowKind.CODE: 8, RowKind.TABLE: 10, RowKind.FORMULA: 10}
 
 
-def _estimate(blocks: tuple[Block, ...]) -> int:
-    match blocks[0]:
+def _estimate(content: Any) -> int:
+    match content:
         case Code(text=text):
             return 50 + 19 * min(text.count("\n") + 1, 40)
-        case Table(rows=rows):
-            return 34 * (min(len(rows), 40) + 1)
+        case TableSlice(rows=rows, first=first):
+            return 28 * (len(rows) + (not first))
         case Formula():
             return 48
-    length = sum(block_length(block) for block in blocks)
-    return 21 * (length // 90 + len(blocks)) + 6 * len(blocks)
+    length = sum(block_length(block) for block in content)
+    return 21 * (length // 90 + len(content)) + 6 * len(content)
 
 
 @dataclass(slots=True)
@@ -133,34 +164,31 @@ class BlockRows:
         """
         frozen = self.stream.frozen
         blocks = (*frozen[self._stable_blocks :], *self.stream.tail)
-        groups = list(_groups(blocks))
+        groups = list(_groups(blocks, len(frozen) - self._stable_blocks, live=live))
         changed: list[Row] = []
         gone: list[Row] = []
         position = self._stable_rows
         placed = self._stable_blocks
         previous = self.rows[position - 1].kind if position else None
-        for index, (kind, group) in enumerate(groups):
-            content = group if kind is RowKind.TEXT else group[0]
-            placed += len(group)
-            still_live = live and placed > len(frozen)
+        for index, group in enumerate(groups):
+            kind, content = group.kind, group.content
+            goes_on = isinstance(content, TableSlice) and content.first > 0
+            still_live = live and placed + max(group.blocks, 1) > len(frozen)
+            placed += group.blocks
             at = position + index
             row = self.rows[at] if at < len(self.rows) else None
             if row is None or row.kind is not kind:
                 if row is not None:
                     gone.append(row)
                 row = Row(kind, content, reasoning=self.reasoning, live=still_live)
-                row.height = _estimate(group)
+                row.height = _estimate(content)
                 self.rows[at : at + 1] = [row]
                 changed.append(row)
             elif row.content != content or row.live != still_live:
                 row.content, row.live = content, still_live
                 row.invalidate()
                 changed.append(row)
-            row.gap = max(_GAPS.get(kind, 0), _GAPS.get(previous, 0) if previous else 0)
-            if previous is None:
-                row.gap = 0
-            elif row.gap == 0:
-                row.gap = 8
+            row.gap = 0 if goes_on else self._gap(previous, kind)
             previous = kind
         end = position + len(groups)
         gone.extend(self.rows[end:])
@@ -168,14 +196,26 @@ class BlockRows:
         self._advance(groups)
         return changed, gone
 
-    def _advance(self, groups: list[tuple[RowKind, tuple[Block, ...]]]) -> None:
+    @staticmethod
+    def _gap(above: RowKind | None, kind: RowKind) -> int:
+        """Return the space above a row, in design pixels."""
+        if above is None:
+            return 0
+        return max(_GAPS.get(kind, 0), _GAPS.get(above, 0), 8)
+
+    def _advance(self, groups: list[_Group]) -> None:
         """Note the rows that can't change any more: all but the last, if of frozen blocks."""
         frozen = len(self.stream.frozen)
-        for _, group in groups[:-1]:
-            if self._stable_blocks + len(group) > frozen:
+        rows = blocks = 0
+        for group in groups[:-1]:
+            rows += 1
+            blocks += group.blocks
+            if self._stable_blocks + blocks > frozen:
                 break
-            self._stable_blocks += len(group)
-            self._stable_rows += 1
+            if group.blocks:
+                self._stable_blocks += blocks
+                self._stable_rows += rows
+                rows = blocks = 0
 
     def move_to(self, stream: StreamMarkdown) -> None:
         """Take another text in place of this one; rows that stay alike are kept."""

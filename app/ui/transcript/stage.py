@@ -17,13 +17,29 @@ from app.ui.transcript.flow import Flow, Placed
 from app.ui.transcript.host import RowHost, RowWidget
 from app.ui.transcript.pool import WidgetPool
 from app.ui.transcript.rows import Row, RowKind
+from app.ui.transcript.style import Style
 
-__all__ = ["Stage"]
+__all__ = ["Stage", "column_for"]
 
+_SIDE: Final = 60
+_NARROW_SIDE: Final = 16
 _AHEAD: Final = 700
 _KEEP: Final = 1400
 _OPEN_BUDGET_S: Final = 0.010
 _IDLE_BUDGET_S: Final = 0.004
+
+
+def column_for(width: int, wanted: int, style: Style) -> QRect:
+    """Return where text stands in a view of a width: centred, with air beside it.
+
+    ``wanted`` is the widest column in design pixels. A narrow view gives up its air first.
+    """
+    comfortable = style.px(440)
+    side = style.px(_SIDE)
+    if width - 2 * side < comfortable:
+        side = max(style.px(_NARROW_SIDE), min(side, (width - comfortable) // 2))
+    column = max(min(width - 2 * side, style.px(wanted)), 120)
+    return QRect(max((width - column) // 2, 0), 0, column, 0)
 
 
 class Stage(QObject):

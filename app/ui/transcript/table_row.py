@@ -1,4 +1,4 @@
-"""A table: its own quiet lines, aligned columns, sideways scrolling when it is wide."""
+"""Lines of a table: quiet rules, aligned columns, sideways scrolling when it is wide."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QMouseEvent,
     QPainter,
+    QPainterPath,
     QPaintEvent,
     QPalette,
     QPen,
@@ -22,19 +23,17 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QWidget
 
-from app.ui.transcript.blocks import Span, Table, to_markdown
-from app.ui.transcript.buttons import TextButton
+from app.ui.transcript.blocks import Place, Span, to_markdown
 from app.ui.transcript.document import BlockDocument
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import HREF
+from app.ui.transcript.table_slices import TableSlice
 from app.ui.transcript.text_row import make_plain_view
 
-__all__ = ["TableRow"]
+__all__ = ["TableRow", "column_widths"]
 
-_FOLDED_ROWS: Final = 40
-_FOLD_ABOVE: Final = 60
 _ALIGN: Final = {
     "left": Qt.AlignmentFlag.AlignLeft,
     "center": Qt.AlignmentFlag.AlignHCenter,
@@ -42,15 +41,31 @@ _ALIGN: Final = {
 }
 
 
+def column_widths(
+    natural: list[float], room: float, *, narrowest: float, widest: float
+) -> list[float]:
+    """Return column widths for a room: natural ones if they fit, else long columns wrap.
+
+    A column never gets less than ``narrowest`` (unless it needs less) nor more than ``widest``;
+    what does not fit then is scrolled to.
+    """
+    if sum(natural) <= room:
+        return natural
+    fair = max(room / max(len(natural), 1), narrowest)
+    long = [width for width in natural if width > fair]
+    spare = room - sum(width for width in natural if width <= fair)
+    share = spare / len(long) if long else fair
+    limit = min(max(share, fair), max(widest, fair))
+    return [min(width, limit) for width in natural]
+
+
 class _TableView(QTextEdit):
     """The cells, laid out by Qt's text tables."""
 
     def __init__(self, host: RowHost, owner: TableRow) -> None:
         super().__init__(owner)
-        self._host = host
         self._owner = owner
         make_plain_view(self)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self.cells = BlockDocument(host.style_in_force, host.formulas, self)
         self.setDocument(self.cells)
@@ -63,14 +78,17 @@ class _TableView(QTextEdit):
         sideways = abs(delta.x()) > abs(delta.y()) or (
             event.modifiers() & Qt.KeyboardModifier.ShiftModifier
         )
-        if sideways and self.horizontalScrollBar().maximum() > 0:
-            super().wheelEvent(event)
+        bar = self.horizontalScrollBar()
+        if sideways and bar.maximum() > 0:
+            bar.setValue(bar.value() - (delta.x() or delta.y()) // 2)
         else:
             event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the lines between rows under the text."""
-        self._owner.draw_lines(QPainter(self.viewport()), self.horizontalScrollBar().value())
+        painter = QPainter(self.viewport())
+        self._owner.draw_lines(painter, self.horizontalScrollBar().value())
+        painter.end()
         super().paintEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -94,9 +112,18 @@ class _TableView(QTextEdit):
         found = cursor.charFormat().property(HREF)
         return str(found) if found else ""
 
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show a hand over links."""
+        super().mouseMoveEvent(event)
+        over = self.link_at(event.position().toPoint())
+        shape = Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.IBeamCursor
+        if self.viewport().cursor().shape() != shape:
+            self.viewport().setCursor(shape)
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Remember the link under the mouse."""
-        self._pressed = self.link_at(event.position().toPoint())
+        left = event.button() == Qt.MouseButton.LeftButton
+        self._pressed = self.link_at(event.position().toPoint()) if left else ""
         super().mousePressEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -108,22 +135,20 @@ class _TableView(QTextEdit):
 
 
 class TableRow(QWidget):
-    """Shows one TABLE row."""
+    """Shows one TABLE row: a slice of a table."""
 
     def __init__(self, host: RowHost, parent: QWidget) -> None:
         super().__init__(parent)
         self._host = host
         self._row: Row | None = None
         self._entry: Entry | None = None
-        self._table = Table((), (), ())
-        self._shown: Table | None = None
-        self._shown_rows = 0
+        self._slice = TableSlice((), (), (), Place(), 0, True, (), 0)
+        self._shown: TableSlice | None = None
         self._grid: QTextTable | None = None
         self._lines: list[float] = []
         self._content_width = 0.0
         self.view = _TableView(host, self)
-        self.fold_button = TextButton(host, self, "unfolded", "")
-        self.fold_button.clicked.connect(self._toggle)
+        self.view.horizontalScrollBar().valueChanged.connect(self._on_scrolled)
         self.restyle()
 
     def widget(self) -> QWidget:
@@ -133,74 +158,83 @@ class TableRow(QWidget):
     def bind(self, row: Row, entry: Entry) -> None:
         """Show a row, new or changed."""
         self._row, self._entry = row, entry
-        table: Table = row.content
-        self._table = table
-        if row.live:
-            row.expanded = True
-        total = len(table.rows)
-        folded = not row.expanded and total > _FOLD_ABOVE
-        count = _FOLDED_ROWS if folded else total
-        self.fold_button.setVisible(total > _FOLD_ABOVE and not row.live)
-        self.fold_button.set_face(
-            "unfolded" if folded else "folded",
-            self.tr("Show all {count} rows").format(count=f"{total:,}")
-            if folded
-            else self.tr("Show fewer rows"),
+        self._slice = row.content
+        policy = Qt.ScrollBarPolicy
+        self.view.setHorizontalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if self._slice.last else policy.ScrollBarAlwaysOff
         )
-        self._fill(table, count)
+        self._fill(self._slice)
         self.view.setAccessibleName(
             self.tr("Table, {rows} rows, {columns} columns").format(
-                rows=total, columns=len(table.aligns)
+                rows=self._slice.total or len(self._slice.rows), columns=len(self._slice.aligns)
             )
         )
+        self.update()
 
-    def _fill(self, table: Table, count: int) -> None:
-        """Write the cells; a table that only grew gets its new rows alone."""
+    @property
+    def _lead(self) -> int:
+        """How many lines of the grid are the header's."""
+        return 0 if self._slice.first else 1
+
+    def _fill(self, wanted: TableSlice) -> None:
+        """Write the cells; a slice that only grew gets its new lines alone."""
         shown = self._shown
-        grows = (
+        same = 0
+        if (
             shown is not None
             and self._grid is not None
-            and shown.header == table.header
-            and self._shown_rows <= count
-            and shown.rows[: self._shown_rows - 1] == table.rows[: self._shown_rows - 1]
-        )
-        cells = self.view.cells
-        cursor = QTextCursor(cells)
-        cursor.beginEditBlock()
-        if grows and self._grid is not None and shown is not None:
-            first = max(self._shown_rows - 1, 0)
-            same_last = shown.rows[first : self._shown_rows] == table.rows[first : self._shown_rows]
-            first = self._shown_rows if same_last else first
-            if count > self._shown_rows:
-                self._grid.appendRows(count - self._shown_rows)
+            and (shown.header, shown.aligns, shown.first)
+            == (wanted.header, wanted.aligns, wanted.first)
+            and len(shown.rows) <= len(wanted.rows)
+        ):
+            for before, after in zip(shown.rows, wanted.rows, strict=False):
+                if before is not after and before != after:
+                    break
+                same += 1
+            if len(shown.rows) - same > 2:
+                shown = None
         else:
-            first = 0
-            cells.waits_for.clear()
-            cursor.select(QTextCursor.SelectionType.Document)
-            cursor.removeSelectedText()
-            cursor.setBlockFormat(QTextBlockFormat())
-            self._grid = cursor.insertTable(count + 1, max(len(table.aligns), 1), self._format())
-            self._write_row(0, table.header, header=True)
-        for index in range(first, count):
-            self._write_row(index + 1, table.rows[index], header=False)
+            shown = None
+        if shown is not None and same == len(wanted.rows) == len(shown.rows):
+            self._shown = wanted
+            return
+        cursor = QTextCursor(self.view.cells)
+        cursor.beginEditBlock()
+        if shown is not None and self._grid is not None:
+            missing = len(wanted.rows) - len(shown.rows)
+            if missing:
+                self._grid.appendRows(missing)
+        else:
+            same = 0
+            self._make_grid(cursor, wanted)
+        for index in range(same, len(wanted.rows)):
+            self._write_line(index + self._lead, wanted.rows[index], header=False)
         cursor.endEditBlock()
-        self._shown, self._shown_rows = table, count
+        self._shown = wanted
 
-    @staticmethod
-    def _format() -> QTextTableFormat:
+    def _make_grid(self, cursor: QTextCursor, wanted: TableSlice) -> None:
+        self.view.cells.waits_for.clear()
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.removeSelectedText()
+        cursor.setBlockFormat(QTextBlockFormat())
         made = QTextTableFormat()
         made.setBorder(0)
         made.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
         made.setCellSpacing(0)
         made.setCellPadding(0)
         made.setMargin(0)
-        made.setHeaderRowCount(1)
-        return made
+        made.setHeaderRowCount(self._lead)
+        lines = max(len(wanted.rows) + self._lead, 1)
+        self._grid = cursor.insertTable(lines, max(len(wanted.aligns), 1), made)
+        if self._lead:
+            self._write_line(0, wanted.header, header=True)
 
-    def _write_row(self, number: int, cells: tuple[tuple[Span, ...], ...], *, header: bool) -> None:
+    def _write_line(
+        self, number: int, cells: tuple[tuple[Span, ...], ...], *, header: bool
+    ) -> None:
         style = self._host.style_in_force
         assert self._grid is not None
-        for column, (spans, align) in enumerate(zip(cells, self._table.aligns, strict=False)):
+        for column, (spans, align) in enumerate(zip(cells, self._slice.aligns, strict=False)):
             cell = self._grid.cellAt(number, column)
             made = cell.format().toTableCellFormat()
             made.setLeftPadding(style.px(12))
@@ -238,59 +272,41 @@ class TableRow(QWidget):
     def height_at(self, width: int) -> int:
         """Return the height needed at a width; lays the parts out."""
         style = self._host.style_in_force
-        place = self._table.place
+        place = self._slice.place
         left = style.indent(place.quotes, place.items) + (
             style.px(14) if self._row and self._row.reasoning else 0
         )
         room = max(width - left - 2, 60)
         cells = self.view.cells
-        self._limit_columns(room)
+        self._set_widths(room)
         cells.setTextWidth(-1)
-        size = cells.size()
-        self._content_width = size.width()
+        self._content_width = cells.size().width()
         bar = 0
-        if size.width() > room:
+        if self._slice.last and self._content_width > room:
             bar = max(self.view.horizontalScrollBar().sizeHint().height(), 6)
         # Qt keeps an empty paragraph below a table, which is not to be seen.
-        grid = self._grid
-        bottom_of = (
-            cells.documentLayout().frameBoundingRect(grid).bottom() if grid else size.height()
-        )
-        body = int(bottom_of + 0.99)
-        shown = int(min(size.width(), room))
-        self.view.setGeometry(left + 1, 1, shown, body + bar)
+        layout = cells.documentLayout()
+        high = layout.frameBoundingRect(self._grid).bottom() if self._grid is not None else 0
+        body = int(high + 0.99)
+        top = 1 if self._lead else 0
+        end = 1 if self._slice.last else 0
+        self.view.setGeometry(left + 1, top, int(min(self._content_width, room)), body + bar)
+        if self._entry is not None:
+            self.view.horizontalScrollBar().setValue(
+                self._entry.table_scroll.get(self._slice.header, 0)
+            )
         self._find_lines()
-        bottom = body + bar + 2
-        if not self.fold_button.isHidden():
-            hint = self.fold_button.sizeHint()
-            self.fold_button.setGeometry(left, bottom + style.px(4), hint.width(), hint.height())
-            bottom += hint.height() + style.px(6)
-        return bottom
+        return body + bar + top + end
 
-    def _limit_columns(self, room: int) -> None:
-        """Let long cells wrap: a column may take a share of the room, never less than is fair."""
+    def _set_widths(self, room: int) -> None:
+        """Give the columns their widths, which are the same in every slice of a table."""
         if self._grid is None:
             return
-        columns = self._grid.columns()
-        metrics = self.view.fontMetrics()
         style = self._host.style_in_force
+        metrics = self.view.fontMetrics()
         padding = style.px(24) + 2
-        widths: list[float] = []
-        sample = (self._table.header, *self._table.rows[: self._shown_rows])
-        for column in range(columns):
-            longest = max(
-                ("".join(span.text for span in row[column]) for row in sample if column < len(row)),
-                key=len,
-                default="",
-            )
-            widths.append(metrics.horizontalAdvance(longest[:400]) * 1.08 + padding)
-        if sum(widths) > room:
-            fair = max(room / columns, style.px(110))
-            spare = room - sum(min(width, fair) for width in widths)
-            wide = [width for width in widths if width > fair]
-            share = fair + max(spare, 0) / max(len(wide), 1)
-            limit = min(max(share, fair), style.px(420))
-            widths = [min(width, limit) for width in widths]
+        natural = [metrics.horizontalAdvance(text) * 1.08 + padding for text in self._slice.longest]
+        widths = column_widths(natural, room, narrowest=style.px(110), widest=style.px(420))
         made = self._grid.format()
         wanted = [QTextLength(QTextLength.Type.FixedLength, width) for width in widths]
         if made.columnWidthConstraints() != wanted:
@@ -298,43 +314,56 @@ class TableRow(QWidget):
             self._grid.setFormat(made)
 
     def _find_lines(self) -> None:
-        """Note where rows end, for the lines between them."""
+        """Note where lines of the table begin, for the rules between them."""
         self._lines = []
         if self._grid is None:
             return
         layout = self.view.cells.documentLayout()
+        pad = self._host.style_in_force.px(6)
         for number in range(1, self._grid.rows()):
             block = self._grid.cellAt(number, 0).firstCursorPosition().block()
-            top = layout.blockBoundingRect(block).top()
-            self._lines.append(top - self._host.style_in_force.px(6))
+            self._lines.append(layout.blockBoundingRect(block).top() - pad)
 
     def draw_lines(self, painter: QPainter, scrolled: int) -> None:
-        """Draw the ground of the header and the lines between rows."""
+        """Draw the ground of the header and the rules between lines."""
         style = self._host.style_in_force
         wide = max(self._content_width, self.view.width())
-        if self._lines:
-            painter.fillRect(
-                QRectF(-scrolled, 0, wide, self._lines[0]),
-                style.colour("panel"),
-            )
+        if self._lead and self._lines:
+            painter.fillRect(QRectF(-scrolled, 0, wide, self._lines[0]), style.colour("panel"))
         painter.setPen(QPen(style.colour("line"), 1))
-        for y in self._lines:
+        for y in self._lines if self._lead else [0.5, *self._lines]:
             painter.drawLine(QPointF(-scrolled, round(y) - 0.5), QPointF(wide, round(y) - 0.5))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw the frame."""
+        """Draw the frame, which goes on in the next slice."""
         style = self._host.style_in_force
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self.view.geometry()).adjusted(-0.5, -0.5, 0.5, 0.5)
+        if not self._lead:
+            box.setTop(-20)
+        if not self._slice.last:
+            box.setBottom(self.height() + 20)
+        path = QPainterPath()
+        path.addRoundedRect(box, 5, 5)
         painter.setPen(QPen(style.colour("line"), 1))
-        painter.drawRoundedRect(box, 4, 4)
+        painter.drawPath(path)
+
+    def _on_scrolled(self, value: int) -> None:
+        if self._entry is not None and self._row is not None:
+            self._entry.table_scroll[self._slice.header] = value
+            self._host.table_scrolled(self._entry, self._slice.header, value)
+
+    def scroll_sideways(self, header: object, value: int) -> None:
+        """Follow another slice of the same table."""
+        if header == self._slice.header:
+            self.view.horizontalScrollBar().setValue(value)
 
     def formula_ready(self, latex: str) -> None:
         """Draw a formula that was waited for."""
         if latex in self.view.cells.waits_for and self._row is not None:
             self._shown = None
-            self._fill(self._table, self._shown_rows)
+            self._fill(self._slice)
             self._host.row_resized(self._row)
 
     def selected_plain(self) -> str:
@@ -342,28 +371,20 @@ class TableRow(QWidget):
         cursor = self.view.textCursor()
         if not cursor.hasSelection() or self._grid is None:
             return ""
-        first, rows, column, columns = self._selected_cells(cursor)
-        if rows < 1:
+        first, count, column, columns = _selected_cells(cursor)
+        if count < 1:
             return cursor.selection().toPlainText()
-        source = (self._table.header, *self._table.rows)
+        source = (self._slice.header, *self._slice.rows) if self._lead else self._slice.rows
         return "\n".join(
             "\t".join(
-                "".join(span.text for span in cell) for cell in row[column : column + columns]
+                "".join(span.text for span in cell) for cell in line[column : column + columns]
             )
-            for row in source[first : first + rows]
+            for line in source[first : first + count]
         )
 
-    @staticmethod
-    def _selected_cells(cursor: QTextCursor) -> tuple[int, int, int, int]:
-        found = cursor.selectedTableCells()
-        if isinstance(found, tuple) and len(found) == 4:
-            first, rows, column, columns = found
-            return first, rows, column, columns
-        return -1, -1, -1, -1
-
     def selected_markdown(self) -> str:
-        """Return the table as Markdown."""
-        return to_markdown((self._table,))
+        """Return these lines of the table as Markdown."""
+        return to_markdown((self._slice.table,))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer what can be done with the table and the message."""
@@ -375,10 +396,10 @@ class TableRow(QWidget):
         if self._entry is not None:
             self._host.open_link(self._entry.view.id, href)
 
-    def _toggle(self) -> None:
-        row, entry = self._row, self._entry
-        if row is None or entry is None:
-            return
-        row.expanded = not row.expanded
-        self.bind(row, entry)
-        self._host.row_resized(row)
+
+def _selected_cells(cursor: QTextCursor) -> tuple[int, int, int, int]:
+    """Return first line, lines, first column and columns of a selection, -1 within one cell."""
+    found: object = cursor.selectedTableCells()
+    if isinstance(found, tuple) and len(found) == 4:
+        return found
+    return -1, -1, -1, -1

@@ -10,21 +10,20 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
     QFocusEvent,
     QGuiApplication,
     QHoverEvent,
     QKeyEvent,
-    QPainter,
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.ui.theme import ThemeManager
-from app.ui.transcript.blocks import plain_text
-from app.ui.transcript.controls import CONTROLS, controls_for
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.flow import Flow
@@ -33,16 +32,15 @@ from app.ui.transcript.highlight import Highlighter
 from app.ui.transcript.items import MessageAction, MessageView
 from app.ui.transcript.link_dialog import confirm_link
 from app.ui.transcript.menu import message_menu
+from app.ui.transcript.navigation import Navigator
 from app.ui.transcript.rows import Row, RowKind
-from app.ui.transcript.stage import Stage
+from app.ui.transcript.stage import Stage, column_for
 from app.ui.transcript.style import Style
 
 __all__ = ["Transcript"]
 
 _REDRAW_MS: Final = 40
 _COLUMN_WIDTH: Final = 780
-_SIDE: Final = 60
-_NARROW_SIDE: Final = 16
 _NEAR_END: Final = 24
 
 
@@ -63,10 +61,9 @@ class Transcript(QAbstractScrollArea):
         self._highlighter = Highlighter(self)
         self._flow = Flow()
         self._column_width = _COLUMN_WIDTH
-        self._hovered = ""
-        self._current = ""
         self._last_reply = ""
         self._updating = False
+        self._place_height = 0
         self._dirty: dict[str, Entry] = {}
         self._last_flush = 0.0
         self._flush_cost_s = 0.0
@@ -78,7 +75,8 @@ class Transcript(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.verticalScrollBar().setSingleStep(48)
         self._stage = Stage(self, self.viewport(), self._flow, self)
-        self._stage.worked.connect(self._lay_out)
+        self._stage.worked.connect(self.lay_out)
+        self._navigator = Navigator(self, self._flow, self._stage)
         self._end_button = EndButton(self, self.viewport())
         self._end_button.clicked.connect(self.scroll_to_end)
         self._timer = QTimer(self)
@@ -86,8 +84,10 @@ class Transcript(QAbstractScrollArea):
         self._timer.timeout.connect(self._flush)
         self._formulas.ready.connect(self._on_formula_ready)
         themes.changed.connect(self._on_theme_changed)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._on_focus_changed)
         self.destroyed.connect(self._formulas.close)
-        self._measure_column()
 
     # What rows ask of the transcript (RowHost).
 
@@ -130,7 +130,13 @@ class Transcript(QAbstractScrollArea):
         if entry is not None:
             row.invalidate()
             self._flow.resized(entry)
-            self._lay_out()
+            self.lay_out()
+
+    def table_scrolled(self, entry: Entry, header: object, value: int) -> None:
+        """Let the other slices of a table follow one that was scrolled sideways."""
+        for row in entry.rows:
+            if row.kind is RowKind.TABLE and row.widget is not None:
+                row.widget.scroll_sideways(header, value)
 
     def act(self, kind: str, message_id: str, payload: str | None = None) -> None:
         """Do what concerns the view alone; ask for everything else."""
@@ -160,10 +166,10 @@ class Transcript(QAbstractScrollArea):
         self._dirty.clear()
         self._timer.stop()
         self._stage.pool.release_all()
-        self._hovered = self._current = ""
+        self._navigator.reset()
         self._flow.set_entries([Entry(view) for view in messages])
         self._find_last_reply()
-        self._lay_out()
+        self.lay_out()
 
     def clear(self) -> None:
         """Show nothing."""
@@ -171,12 +177,10 @@ class Transcript(QAbstractScrollArea):
 
     def append_message(self, view: MessageView) -> None:
         """Add a message at the end."""
-        before = self._last_reply
         self._flow.append(Entry(view))
         if view.role == "assistant":
             self._last_reply = view.id
-            self._refresh_meta(before)
-        self._lay_out()
+        self.lay_out()
 
     def update_message(self, view: MessageView) -> None:
         """Show another value of a message that is already here.
@@ -188,9 +192,12 @@ class Transcript(QAbstractScrollArea):
         if entry is None:
             raise KeyError(view.id)
         self._dirty.pop(view.id, None)
+        was_live = entry.is_live
         changed, gone = entry.set_view(view)
         self._stage.changed(entry, changed, gone)
-        self._lay_out()
+        self.lay_out()
+        if was_live and not entry.is_live:
+            self._announce(self.tr("The reply is finished."))
 
     def remove_message(self, message_id: str) -> None:
         """Take a message out."""
@@ -201,8 +208,7 @@ class Transcript(QAbstractScrollArea):
         for row in entry.rows:
             self._stage.pool.release(row)
         self._find_last_reply()
-        self._refresh_meta(self._last_reply)
-        self._lay_out()
+        self.lay_out()
 
     def append_text(self, message_id: str, answer: str, reasoning: str = "") -> None:
         """Add to a message that is being written.
@@ -231,14 +237,14 @@ class Transcript(QAbstractScrollArea):
         entry = self._flow.find(message_id)
         if entry is not None:
             self._flow.scroll_to_row(entry, entry.rows[0], self._style.px(22))
-            self._lay_out()
-            self._set_current(message_id)
+            self.lay_out()
+            self._navigator.set_current(message_id)
 
     @Slot()
     def scroll_to_end(self) -> None:
         """Go to the end and follow it from now on."""
         self._flow.follow = True
-        self._lay_out()
+        self.lay_out()
 
     def reveal_text(self, message_id: str, needle: str) -> None:
         """Bring the first place in a message that has a text into view and select it there."""
@@ -248,16 +254,21 @@ class Transcript(QAbstractScrollArea):
         gone = entry.open()
         self._stage.changed(entry, [], gone or [])
         lowered = needle.casefold()
-        found = next((row for row in entry.rows if lowered in _row_text(row).casefold()), None)
+        found = next((row for row in entry.rows if lowered in row.text().casefold()), None)
         row = found or entry.rows[0]
         row.expanded = True
         self._flow.scroll_to_row(entry, row, self.viewport().height() // 3)
-        self._lay_out()
-        self._set_current(message_id)
+        self.lay_out()
+        self._navigator.set_current(message_id)
         if found is not None and found.widget is not None and hasattr(found.widget, "select_text"):
             offset = found.widget.select_text(needle)
             self._flow.scroll_to_row(entry, row, self.viewport().height() // 3 - offset)
-            self._lay_out()
+            self.lay_out()
+
+    def _announce(self, words: str) -> None:
+        """Let a screen reader say something."""
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
     def set_column_width(self, px: int) -> None:
         """Set how wide text may become, in design pixels."""
@@ -271,7 +282,8 @@ class Transcript(QAbstractScrollArea):
     # Layout and scrolling.
 
     @Slot()
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
+        """Bring the screen in step with the flow; for the parts of the transcript."""
         if self._updating:
             return
         self._updating = True
@@ -284,9 +296,10 @@ class Transcript(QAbstractScrollArea):
             bar.setValue(self._stage.position)
         finally:
             self._updating = False
-        self._place_end_button()
-        self._show_active()
-        if self._current:
+        away = not self._flow.follow and self._stage.position < self._flow.limit(height)
+        self._end_button.place(self._stage.column, height, shown=away)
+        self._navigator.show_controls()
+        if self._navigator.current:
             self.viewport().update()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
@@ -298,7 +311,7 @@ class Transcript(QAbstractScrollArea):
         if bar.maximum() - value <= _NEAR_END and dy < 0:
             value = bar.maximum()
         self._flow.scroll_to(value, self.viewport().height())
-        self._lay_out()
+        self.lay_out()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the reading place at another size."""
@@ -306,45 +319,12 @@ class Transcript(QAbstractScrollArea):
         self._on_width_changed()
 
     def _on_width_changed(self) -> None:
-        before = self._stage.column.width()
-        self._flow.keep_place(
-            self._stage_height(), by_share=before != self._wanted_column().width()
-        )
-        self._measure_column()
-        self._lay_out()
-
-    def _stage_height(self) -> int:
-        return self.viewport().height()
-
-    def _wanted_column(self) -> QRect:
-        width = self.viewport().width()
-        side = self._style.px(_SIDE)
-        if width - 2 * side < self._style.px(440):
-            side = max(self._style.px(_NARROW_SIDE), min(side, (width - self._style.px(440)) // 2))
-        column = max(min(width - 2 * side, self._style.px(self._column_width)), 120)
-        return QRect((width - column) // 2, 0, column, 0)
-
-    def _measure_column(self) -> None:
-        self._stage.column = self._wanted_column()
-
-    def _place_end_button(self) -> None:
-        shown = not self._flow.follow and self._stage.position < self._flow.limit(
-            self.viewport().height()
-        )
-        if shown:
-            size = self._end_button.sizeHint()
-            column = self._stage.column
-            self._end_button.setGeometry(
-                QRect(
-                    QPoint(
-                        column.center().x() - size.width() // 2,
-                        self.viewport().height() - size.height() - self._style.px(14),
-                    ),
-                    size,
-                )
-            )
-            self._end_button.raise_()
-        self._end_button.setVisible(shown)
+        column = column_for(self.viewport().width(), self._column_width, self._style)
+        other = column.width() != self._stage.column.width()
+        self._flow.keep_place(self._place_height, by_share=other)
+        self._stage.column = column
+        self.lay_out()
+        self._place_height = self.viewport().height()
 
     # Changes of content.
 
@@ -356,7 +336,7 @@ class Transcript(QAbstractScrollArea):
         dirty, self._dirty = self._dirty, {}
         for entry in dirty.values():
             self._refresh(entry, lay_out=False)
-        self._lay_out()
+        self.lay_out()
         self._last_flush = time.perf_counter()
         self._flush_cost_s = self._last_flush - begun
 
@@ -366,12 +346,7 @@ class Transcript(QAbstractScrollArea):
         changed.extend(row for row in entry.rows if row.kind is again and row not in changed)
         self._stage.changed(entry, changed, gone)
         if lay_out:
-            self._lay_out()
-
-    def _refresh_meta(self, message_id: str) -> None:
-        entry = self._flow.find(message_id)
-        if entry is not None:
-            self._refresh(entry, lay_out=False, again=RowKind.META)
+            self.lay_out()
 
     def _find_last_reply(self) -> None:
         replies = (e.view.id for e in reversed(self._flow.entries) if e.view.role == "assistant")
@@ -409,9 +384,9 @@ class Transcript(QAbstractScrollArea):
                 row.invalidate()
         self._flow.rescale(self._themes.theme.scale, self._style.px(22))
         self._stage.pool.restyle()
-        self._measure_column()
+        self._stage.column = column_for(self.viewport().width(), self._column_width, self._style)
         self._end_button.update()
-        self._lay_out()
+        self.lay_out()
         self.viewport().update()
 
     # The message under the mouse and the one with the keyboard.
@@ -420,152 +395,28 @@ class Transcript(QAbstractScrollArea):
         """Follow the mouse over messages."""
         if isinstance(event, QHoverEvent):
             leaving = event.type() == QEvent.Type.HoverLeave
-            self._hover_at(None if leaving else event.position().toPoint().y())
+            self._navigator.hover(None if leaving else event.position().toPoint().y())
         return super().viewportEvent(event)
 
-    def _hover_at(self, y: int | None) -> None:
-        found = ""
-        if y is not None:
-            at = y + self._stage.position
-            placed = next(iter(self._flow.between(at, at + 1)), None)
-            found = placed.entry.view.id if placed is not None else ""
-        if found != self._hovered:
-            self._hovered = found
-            self._show_active()
-
-    def _show_active(self) -> None:
-        """Show the controls of the messages under the mouse and with the keyboard."""
-        focused = self._current if self.hasFocus() or self._child_has_focus() else ""
-        for row, entry in self._stage.pool.used.items():
-            if row.kind in (RowKind.META, RowKind.BUBBLE):
-                here = entry.view.id
-                row.widget.set_active(here in (self._hovered, focused), tab=here == focused)
-
-    def _child_has_focus(self) -> bool:
-        focus = self.window().focusWidget()
-        return focus is not None and self.isAncestorOf(focus)
-
-    def _set_current(self, message_id: str) -> None:
-        self._current = message_id
-        self._show_active()
-        self.viewport().update()
+    @Slot("QWidget*", "QWidget*")
+    def _on_focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
+        self._navigator.focus_moved(now)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Choose a message when the keyboard arrives."""
         super().focusInEvent(event)
-        if not self._flow.find(self._current):
-            top = self._stage.position
-            seen = list(self._flow.between(top, top + self.viewport().height()))
-            self._current = seen[-1].entry.view.id if seen else ""
-        self._show_active()
-        self.viewport().update()
+        self._navigator.arrive()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Let the mark of the chosen message go."""
         super().focusOutEvent(event)
-        self._show_active()
-        self.viewport().update()
-
-    def _step(self, by: int) -> None:
-        index = self._flow.index_of(self._current)
-        last = len(self._flow.entries) - 1
-        if last < 0:
-            return
-        index = last if index is None else min(max(index + by, 0), last)
-        entry = self._flow.entries[index]
-        self._show_entry(entry, from_below=by < 0)
-        self._set_current(entry.view.id)
-
-    def _show_entry(self, entry: Entry, *, from_below: bool) -> None:
-        """Scroll as little as is needed to see a message, its end when coming from below."""
-        height = self.viewport().height()
-        top = self._flow.top_of(entry) - self._stage.position
-        bottom = top + entry.height(self._flow.scale)
-        if top >= 0 and bottom <= height:
-            return
-        if entry is self._flow.entries[-1]:
-            self.scroll_to_end()
-        elif from_below and entry.is_open:
-            row = entry.rows[-1]
-            self._flow.scroll_to_row(entry, row, height - row.height - self._style.px(22))
-            self._lay_out()
-        else:
-            self._flow.scroll_to_row(entry, entry.rows[0], self._style.px(22))
-            self._lay_out()
+        self._navigator.refresh()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Move between messages and act on the chosen one."""
-        key, held = event.key(), event.modifiers()
-        plain = held == Qt.KeyboardModifier.NoModifier
-        bar = self.verticalScrollBar()
-        entry = self._flow.find(self._current)
-        if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and plain:
-            self._step(-1 if key == Qt.Key.Key_Up else 1)
-        elif key == Qt.Key.Key_Home and plain:
-            bar.setValue(0)
-        elif key == Qt.Key.Key_End and plain:
-            self.scroll_to_end()
-        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
-            step = bar.pageStep()
-            bar.setValue(bar.value() + (step if key == Qt.Key.Key_PageDown else -step))
-        elif entry is not None and not self._act_by_key(entry, event):
-            super().keyPressEvent(event)
-
-    def _act_by_key(self, entry: Entry, event: QKeyEvent) -> bool:
-        message = entry.view.id
-        held = event.modifiers()
-        name = {
-            Qt.Key.Key_Left: "Left",
-            Qt.Key.Key_Right: "Right",
-            Qt.Key.Key_Delete: "Del",
-        }.get(Qt.Key(event.key()), chr(event.key()) if event.key() < 0x80 else "")
-        if held == Qt.KeyboardModifier.ShiftModifier:
-            name = f"Shift+{name}"
-        elif held != Qt.KeyboardModifier.NoModifier:
-            if event.matches(event.StandardKey.Copy) if hasattr(event, "StandardKey") else False:
-                self.act("copy", message)
-                return True
-            return False
-        if name in ("T", " ") and entry.view.reasoning:
-            self.act("toggle_reasoning", message)
-            return True
-        if event.key() == Qt.Key.Key_Menu or name == "M":
-            self.show_menu(message, self._menu_place(entry), None)
-            return True
-        for control in CONTROLS:
-            if control.key == name and control in controls_for(entry.view):
-                self.act(control.kind, message)
-                return True
-        return False
-
-    def _menu_place(self, entry: Entry) -> QPoint:
-        y = min(max(self._flow.top_of(entry) - self._stage.position, 0), self.viewport().height())
-        return self.viewport().mapToGlobal(QPoint(self._stage.column.left(), y))
+        if not self._navigator.press(event):
+            event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Mark the message that has the keyboard."""
-        entry = self._flow.find(self._current)
-        if entry is None or not self.hasFocus():
-            return
-        painter = QPainter(self.viewport())
-        top = self._flow.top_of(entry) - self._stage.position
-        bar = QRectF(
-            self._stage.column.left() - self._style.px(14),
-            top,
-            self._style.px(3),
-            entry.height(self._flow.scale),
-        )
-        painter.fillRect(bar, self._style.colour("accent"))
-
-
-def _row_text(row: Row) -> str:
-    """Return the text a row shows."""
-    match row.kind:
-        case RowKind.TEXT:
-            return plain_text(row.content)
-        case RowKind.CODE | RowKind.TABLE | RowKind.FORMULA:
-            return plain_text((row.content,))
-        case RowKind.BUBBLE | RowKind.NOTE | RowKind.CUT:
-            return str(row.content.text)
-        case _:
-            return ""
+        self._navigator.paint()

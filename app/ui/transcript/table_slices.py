@@ -1,0 +1,70 @@
+"""Tables cut into rows of the transcript, so that a table of a thousand lines costs what is seen.
+
+Slices of one table share their columns' widths and stand without a gap, so they read as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from app.ui.transcript.blocks import Align, Place, Span, Table
+
+__all__ = ["SLICE_ROWS", "TableSlice", "slices_of"]
+
+SLICE_ROWS: Final = 24
+_SAMPLE: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class TableSlice:
+    """Some lines of a table.
+
+    Attributes:
+        first: number of its first line in the table; the slice with 0 shows the header.
+        last: whether the table ends here.
+        longest: the longest text of every column of the whole table, for its width.
+        total: lines of the whole table.
+    """
+
+    header: tuple[tuple[Span, ...], ...]
+    aligns: tuple[Align, ...]
+    rows: tuple[tuple[tuple[Span, ...], ...], ...]
+    place: Place
+    first: int
+    last: bool
+    longest: tuple[str, ...]
+    total: int
+
+    @property
+    def table(self) -> Table:
+        """The slice as a table of its own."""
+        return Table(self.header, self.aligns, self.rows, self.place)
+
+
+def _longest(table: Table, limit: int | None) -> tuple[str, ...]:
+    """Return the longest text of every column, looking at so many lines."""
+    found = ["".join(span.text for span in cell) for cell in table.header]
+    for row in table.rows[:limit]:
+        for column, cell in enumerate(row):
+            if sum(len(span.text) for span in cell) > len(found[column]):
+                found[column] = "".join(span.text for span in cell)
+    return tuple(text[:_SAMPLE] for text in found)
+
+
+def slices_of(table: Table, *, live: bool) -> Iterator[TableSlice]:
+    """Cut a table.
+
+    While it grows the widths come from its first lines alone: they would else change, and every
+    slice with them, whenever a longer cell arrives.
+    """
+    longest = _longest(table, SLICE_ROWS if live else None)
+    total = len(table.rows)
+    for first in range(0, max(total, 1), SLICE_ROWS):
+        rows = table.rows[first : first + SLICE_ROWS]
+        last = first + SLICE_ROWS >= total
+        place = table.place if not first else Place(table.place.quotes, table.place.items)
+        # A slice that is full does not change when the table grows.
+        shown_total = 0 if live else total
+        yield TableSlice(table.header, table.aligns, rows, place, first, last, longest, shown_total)
