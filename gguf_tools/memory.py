@@ -6,6 +6,7 @@ Puts together what `weights`, `kv`, `state` and `compute` work out, for one way 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gguf_tools import roles
 from gguf_tools.compute.buffers import MARGINS, ComputeUse, Trust, compute_by_device
@@ -181,14 +182,20 @@ def _other(
 
 def _largest_on_cpu(header: Header, shape: Hyperparameters, placement: Placement) -> int:
     """Return the largest matrix of layers on the CPU: a device multiplies it through a copy."""
-    largest = 0
+    largest = _largest_matrices(header, shape)
+    return max(
+        (size for layer, size in enumerate(largest) if placement.layers[layer] == CPU), default=0
+    )
+
+
+@lru_cache(maxsize=64)
+def _largest_matrices(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
+    largest = [0] * shape.layers
     for tensor in header.tensors.values():
         block = roles.block_of(tensor.name)
-        if block is None or block >= shape.layers or len(tensor.shape) < 2:
-            continue
-        if placement.layers[block] == CPU:
-            largest = max(largest, tensor.size_bytes)
-    return largest
+        if block is not None and block < shape.layers and len(tensor.shape) >= 2:
+            largest[block] = max(largest[block], tensor.size_bytes)
+    return tuple(largest)
 
 
 def score_matrix_bytes(tokens: int, heads: int = 1) -> int:

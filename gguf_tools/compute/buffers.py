@@ -225,52 +225,49 @@ def _split(graph: Graph, placement: Placement, devices: int) -> list[Graph]:
     """Return one graph a device, with copies where results cross from one to another."""
     places = placement.layers
     parts = [Graph() for _ in range(devices)]
+    local: list[dict[Node, Node]] = [{} for _ in range(devices)]
     home: dict[Node, int] = {}
-    local: dict[tuple[Node, int], Node] = {}
     for leaf in graph.leaves:
         home[leaf] = CPU
-        clone = _clone(leaf, ())
-        local[leaf, CPU] = clone
+        clone = local[CPU][leaf] = _clone(leaf, ())
         parts[CPU].leaves.append(clone)
-    for node in graph.nodes:
-        home[node] = _device(node, places)
-    runs: list[list[Node]] = []
-    for node in graph.nodes:
-        if node.root is None and (not runs or home[runs[-1][-1]] != home[node]):
-            runs.append([])
-        if runs:
-            runs[-1].append(node)
-    external = _External()
-    for run in runs:
-        device = home[next(node for node in run if node.root is None)]
-        for node in run:
-            home[node] = device
-        part = parts[device]
+    for device, run in _runs(graph, places, home):
+        here = local[device]
+        nodes = parts[device].nodes
         for node in run:
             for source in node.sources:
-                root = source if source.root is None else source.root
-                if (root, device) not in local and root in home:
+                root = source.root or source
+                if root not in here and root in home:
                     _copy(root, home[root], device, parts, local)
         for node in run:
-            sources = tuple(external.of(local, source, device) for source in node.sources)
-            clone = _clone(node, sources)
+            sources = []
+            for source in node.sources:
+                found = here.get(source)
+                if found is None:  # a view that lies elsewhere: its root was copied
+                    found = here.get(source.root or source, source)
+                sources.append(found)
+            clone = here[node] = _clone(node, tuple(sources))
             if node.root is not None:
-                clone.root = local.get((node.root, device), node.root)
-            local[node, device] = clone
-            part.nodes.append(clone)
+                clone.root = here.get(node.root, node.root)
+            nodes.append(clone)
     return parts
 
 
-class _External:
-    """Finds the local stand-in of a source: itself, its copy, or a view of its copy."""
-
-    @staticmethod
-    def of(local: dict[tuple[Node, int], Node], source: Node, device: int) -> Node:
-        found = local.get((source, device))
-        if found is not None:
-            return found
-        root = source if source.root is None else source.root
-        return local.get((root, device), source)
+def _runs(
+    graph: Graph, places: tuple[int, ...], home: dict[Node, int]
+) -> list[tuple[int, list[Node]]]:
+    """Return runs of nodes on one device; views go with what comes before them."""
+    runs: list[tuple[int, list[Node]]] = []
+    current = -1
+    for node in graph.nodes:
+        if node.root is None or current < 0:
+            device = _device(node, places)
+            if device != current:
+                runs.append((device, []))
+                current = device
+        home[node] = current
+        runs[-1][1].append(node)
+    return runs
 
 
 def _device(node: Node, places: tuple[int, ...]) -> int:
@@ -284,22 +281,16 @@ def _device(node: Node, places: tuple[int, ...]) -> int:
 
 
 def _copy(
-    root: Node,
-    source: int,
-    device: int,
-    parts: list[Graph],
-    local: dict[tuple[Node, int], Node],
+    root: Node, source: int, device: int, parts: list[Graph], local: list[dict[Node, Node]]
 ) -> None:
     """Add the copy of a result to a device, and its last use to the one it comes from."""
-    original = local.get((root, source))
+    original = local[source].get(root)
     if original is None:
         return
-    copy = Node(root.ne, unit=root.unit)
+    copy = local[device][root] = Node(root.ne, unit=root.unit)
     copy.size = root.size
-    local[root, device] = copy
     parts[device].nodes.append(copy)
-    seen = original if original.root is None else original.root
-    parts[source].nodes.append(Node((1,), (original,), root=seen))
+    parts[source].nodes.append(Node((1,), (original,), root=original.root or original))
 
 
 def _clone(node: Node, sources: tuple[Node, ...]) -> Node:
