@@ -108,6 +108,7 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox, QPlainTextEdit, QTextEdit, QList
   background: ${background}; color: ${ink}; border: 1px solid ${line};
   border-radius: @8px@; padding: @5px@ @9px@;
   selection-background-color: ${selection}; selection-color: ${ink};
+  placeholder-text-color: ${faint};
 }
 QLineEdit:hover, QSpinBox:hover, QDoubleSpinBox:hover, QComboBox:hover {
   border-color: ${line_strong};

@@ -16,7 +16,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QPainter, QPixmap
-from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QWidget
 
 from app.ui.dialogs.about import AboutDialog
 from app.ui.dialogs.chat_dialog import ChatDialog, ChatSettings
@@ -39,6 +39,9 @@ from app.ui.shell.views import (
     StatusFacts,
 )
 from app.ui.theme import ThemeManager
+from app.ui.transcript.items import MessageView
+from app.ui.transcript.view import Transcript
+from tests.helpers.transcript_samples import CODE_ANSWER, figures
 
 GIB = 1 << 30
 
@@ -86,20 +89,37 @@ MODELS = (
 )
 
 
-def placeholder(themes: ThemeManager) -> QWidget:
-    """Stand in for the transcript."""
-    box = QWidget()
-    column = QVBoxLayout(box)
-    label = QLabel("(transcript)", box)
-    label.setProperty("kind", "faint")
-    column.addWidget(label, 0, Qt.AlignmentFlag.AlignCenter)
-    return box
+def example_transcript(themes: ThemeManager) -> Transcript:
+    """Return the conversation of the design's picture."""
+    transcript = Transcript(themes)
+    transcript.set_column_width(760)
+    transcript.set_messages(
+        (
+            MessageView(
+                "u1",
+                "user",
+                "How much memory does one token of KV cache take in this model? Show the "
+                "arithmetic in Python.",
+            ),
+            MessageView("a1", "assistant", CODE_ANSWER, figures=figures(142)),
+            MessageView("u2", "user", "And if I quantise the cache to 8 bits?"),
+            MessageView(
+                "a2",
+                "assistant",
+                "Then each value takes 8.5 bits instead of 16 (the block scale costs half a bit), "
+                "so the cache shrinks to **68 KiB** per token",
+                state="streaming",
+                figures=figures(27, "30.8"),
+            ),
+        )
+    )
+    return transcript
 
 
 def example_window(themes: ThemeManager) -> MainWindow:
     """Return the window of the design's picture."""
     window = MainWindow(themes)
-    window.chat.set_transcript(placeholder(themes))
+    window.chat.set_transcript(example_transcript(themes))
     now = datetime.now().astimezone()
     window.sidebar.set_chats(
         ChatEntry(f"c{n}", title, now - timedelta(days=days, minutes=n), answering=n == 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.ui.shell.bars import NoticeArea, OverflowBar
 from app.ui.shell.composer import Composer
@@ -14,13 +14,16 @@ from app.ui.theme import ThemeManager
 __all__ = ["ChatPage", "side_margin"]
 
 
-def side_margin(width: int, longest: int, margin: int) -> int:
-    """Return the space beside a column that is at most ``longest`` wide, centred, all in pixels.
+def side_margin(width: int, longest: int, scale: float = 1.0) -> int:
+    """Return the space beside a centred column of at most ``longest`` pixels.
 
-    ``margin`` is the space in a window of usual width; a narrow window gives some of it up.
+    The same rule as the transcript's, so that the composer stands exactly below its text: 60
+    pixels of air, of which a narrow view gives up all but 16; ``scale`` enlarges both with text.
     """
-    least = margin if width >= longest else max(margin * width // (longest * 2), margin // 4)
-    return max(least, (width - longest) // 2)
+    air, least, comfortable = (round(value * scale) for value in (60, 16, 440))
+    if width - 2 * air < comfortable:
+        air = max(least, min(air, (width - comfortable) // 2))
+    return max(air, (width - longest) // 2)
 
 
 class ChatPage(QWidget):
@@ -36,6 +39,7 @@ class ChatPage(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._longest_px = 760
+        self._scrolled: QAbstractScrollArea | None = None
         self.notices = NoticeArea(themes, self)
         self.overflow = OverflowBar(themes, self)
         self.composer = Composer(themes, self)
@@ -66,6 +70,10 @@ class ChatPage(QWidget):
         assert item.spacerItem() is not None, "the transcript is set once"
         self._column.insertWidget(1, transcript, 1)
         self.setTabOrder(transcript, self.composer.edit)
+        if isinstance(transcript, QAbstractScrollArea):
+            # Its scroll bar takes room from its text; what is beside the text follows.
+            self._scrolled = transcript
+            transcript.viewport().installEventFilter(self)
 
     def set_column_width(self, longest_px: int) -> None:
         """Set the longest line of a conversation, in design pixels."""
@@ -79,8 +87,11 @@ class ChatPage(QWidget):
         return foot.geometry().top()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Say when what stands at the foot moves."""
-        if event.type() in {QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide}:
+        """Say when what stands at the foot moves; keep to the width of the transcript's text."""
+        if self._scrolled is not None and watched is self._scrolled.viewport():
+            if event.type() in {QEvent.Type.Move, QEvent.Type.Resize}:
+                self._fit()
+        elif event.type() in {QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide}:
             self.foot_moved.emit()
         return super().eventFilter(watched, event)
 
@@ -92,8 +103,18 @@ class ChatPage(QWidget):
     @Slot()
     def _fit(self) -> None:
         theme = self._themes.theme
-        side = side_margin(self.width(), theme.px(self._longest_px), theme.px(60))
-        self.notices.setContentsMargins(side, theme.px(12), side, 0)
-        self.overflow.setContentsMargins(side, 0, side, theme.px(8))
+        before, after = self._beside_viewport()
+        text_width = max(self.width() - before - after, 0)
+        side = side_margin(text_width, theme.px(self._longest_px), theme.scale)
+        left, right = before + side, after + side
+        self.notices.setContentsMargins(left, theme.px(12), right, 0)
+        self.overflow.setContentsMargins(left, 0, right, theme.px(8))
         self._column.setContentsMargins(0, 0, 0, theme.px(16))
-        self._composer_row.setContentsMargins(side, 0, side, 0)
+        self._composer_row.setContentsMargins(left, 0, right, 0)
+
+    def _beside_viewport(self) -> tuple[int, int]:
+        """Return what the transcript's frame and scroll bar take on its left and its right."""
+        if self._scrolled is None:
+            return 0, 0
+        place = self._scrolled.viewport().geometry()
+        return place.left(), max(self._scrolled.width() - place.right() - 1, 0)

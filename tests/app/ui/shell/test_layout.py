@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.shell.chat_page import ChatPage, side_margin
@@ -12,6 +13,8 @@ from app.ui.shell.drop_hint import DropHint
 from app.ui.shell.shrinkable import Shrinkable
 from app.ui.shell.views import Choice, Notice, Overflow
 from app.ui.theme import ThemeManager
+from app.ui.transcript.stage import column_for
+from app.ui.transcript.style import Style
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 
@@ -44,15 +47,16 @@ def test_columns_that_are_not_wanted_stay_away() -> None:
     )
 
 
-@pytest.mark.parametrize("width", [300, 500, 759, 760, 812, 880, 1500, 3000])
-def test_the_column_is_centred_and_at_most_so_wide(width: int) -> None:
-    side = side_margin(width, 760, 60)
-    column = width - 2 * side
-    assert side >= 15
-    assert 0 < column <= 760
-    if 760 <= width <= 880:
-        assert side == 60
-    assert side_margin(width + 10, 760, 60) >= side
+@pytest.mark.parametrize("scale", [0.75, 1.0, 2.0])
+@pytest.mark.parametrize("width", [300, 500, 560, 570, 759, 760, 812, 880, 1500, 3000])
+def test_the_column_stands_below_the_transcripts_text(
+    themes: ThemeManager, width: int, scale: float
+) -> None:
+    themes.set_text_size(round(scale * 100))
+    side = side_margin(width, themes.theme.px(760), scale)
+    text = column_for(width, 760, Style(themes.theme))
+    assert side == text.left()
+    assert width - 2 * side - text.width() in {0, 1}
 
 
 @pytest.fixture
@@ -73,6 +77,22 @@ def test_the_transcript_takes_what_is_left(qtbot: QtBot, page: ChatPage) -> None
     assert page.composer.geometry().right() == 811 - 60
     page.set_column_width(480)
     qtbot.waitUntil(lambda: page.composer.width() == 480)
+
+
+def test_the_composer_follows_the_scroll_bar(qtbot: QtBot, page: ChatPage) -> None:
+    transcript = QScrollArea()
+    transcript.setFrameShape(QFrame.Shape.NoFrame)
+    transcript.setWidget(QLabel("line\n" * 200))
+    transcript.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    page.set_transcript(transcript)
+    qtbot.waitUntil(lambda: page.composer.geometry().right() == 811 - 60)
+    transcript.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+    bar = transcript.verticalScrollBar().sizeHint().width()
+    qtbot.waitUntil(lambda: page.composer.geometry().right() == 811 - 60 - bar)
+    assert page.composer.geometry().left() == 60
+    page.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    qtbot.waitUntil(lambda: page.composer.geometry().left() == 60 + bar)
+    assert page.composer.geometry().right() == 811 - 60
 
 
 def test_bars_come_and_go(qtbot: QtBot, page: ChatPage) -> None:
