@@ -1,0 +1,281 @@
+"""Chatting in the window: what is typed, streamed, stored, changed and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.engine.protocol import Fault
+from app.ui.transcript.items import MessageAction
+from tests.app.engine.conftest import FakeScript
+from tests.helpers.window import Program
+
+Open = Callable[..., Program]
+LONG = " ".join(f"w{i}" for i in range(400))
+
+
+def test_message_is_answered_stored_and_there_at_the_next_start(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["Red, **green**, blue."])
+    program = open_program(model).ready()
+    program.send("Name three colours.")
+    program.answered()
+    assert program.texts() == ["Name three colours.", "Red, **green**, blue."]
+    assert program.app.window.chat.composer.text() == ""
+    stats = program.app.controller.path[-1].stats
+    assert stats is not None
+    assert stats.reply_tokens > 0
+    program.close()
+
+    again = open_program()
+    again.until(lambda: bool(again.app.chats.conversations))
+    (chat,) = again.app.chats.conversations
+    assert chat.title == "Name three colours."
+    again.app.chats.open(chat.id)
+    again.until(lambda: len(again.app.controller.path) == 2)
+    assert again.texts() == ["Name three colours.", "Red, **green**, blue."]
+
+
+def test_versions_edits_continuation_and_deletion_erase_nothing(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["first", "second", "third", "fourth"])
+    program = open_program(model).ready()
+    controller = program.app.controller
+    program.send("Hello")
+    program.answered()
+    first = controller.path[-1]
+    controller.act(MessageAction("regenerate", first.id))
+    program.until(lambda: program.texts() == ["Hello", "second"])
+    program.answered()
+    opened = controller.opened
+    assert opened is not None
+    assert opened.forks[controller.path[-1].id].count == 2
+    controller.act(MessageAction("previous_version", controller.path[-1].id))
+    program.until(lambda: program.texts() == ["Hello", "first"])
+    # an edit of the question is a branch of its own
+    controller.act(MessageAction("edit", controller.path[0].id, "Goodbye"))
+    program.until(lambda: program.texts()[:1] == ["Goodbye"])
+    program.answered()
+    assert program.texts() == ["Goodbye", "third"]
+    controller.act(MessageAction("previous_version", controller.path[0].id))
+    program.until(lambda: program.texts() == ["Hello", "second"])
+    # a deletion can be undone
+    gone = controller.path[-1].id
+    controller.act(MessageAction("delete", gone))
+    program.until(lambda: program.texts() == ["Hello", "first"])  # the version that is left
+    program.app.window.toast.undo_button.click()
+    program.until(lambda: program.texts() == ["Hello", "second"])
+
+
+def test_stopped_reply_can_be_continued(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=[LONG, " and the rest"], decode_per_s=300)
+    program = open_program(model).ready()
+    program.send("Hello")
+    program.until(lambda: len((program.app.controller.runner.live or _none()).text) > 40)
+    program.app.window.chat.composer.stop_requested.emit()
+    program.answered()
+    message = program.app.controller.path[-1]
+    assert message.state == "stopped"
+    assert LONG.startswith(message.text)
+    program.app.controller.act(MessageAction("continue", message.id))
+    program.until(lambda: program.texts()[-1].endswith(" and the rest"))
+    program.answered()
+    assert program.texts()[-1] == message.text + " and the rest"
+    assert len(program.app.controller.path) == 2
+
+
+def _none() -> object:
+    raise AssertionError("the reply ended too early")
+
+
+def test_a45_second_send_while_one_runs_is_refused_and_nothing_is_lost(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=[LONG], decode_per_s=2000)
+    program = open_program(model).ready()
+    composer = program.app.window.chat.composer
+    composer.set_text("Hello")
+    composer.send_requested.emit("Hello")
+    composer.set_text("Hello again")
+    composer.send_requested.emit("Hello again")
+    assert composer.text() == "Hello again"
+    program.until(lambda: program.app.controller.runner.is_running)
+    assert "refused" in program.notices()
+    program.answered()
+    assert program.texts() == ["Hello", LONG]
+
+
+def test_a48_reply_fills_its_own_chat_while_another_is_on_screen(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["short", LONG], decode_per_s=600)
+    program = open_program(model).ready()
+    program.send("First chat")
+    program.answered()
+    first = program.app.controller.conversation
+    assert first is not None
+    program.app.window.sidebar.new_chat_requested.emit()
+    program.until(lambda: program.app.controller.conversation is None)
+    program.send("Second chat")
+    second = program.app.controller.conversation
+    assert second is not None
+    program.app.chats.open(first.id)
+    program.until(lambda: program.texts() == ["First chat", "short"])
+    assert program.app.controller.runner.is_running
+    program.until(lambda: not program.app.controller.runner.is_running)
+    program.settle()
+    assert program.texts() == ["First chat", "short"]
+    program.app.chats.open(second.id)
+    program.until(lambda: program.texts() == ["Second chat", LONG])
+
+
+def test_a48_deleting_the_chat_that_is_answered_stops_it(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=[LONG], repeat=True, decode_per_s=300)
+    program = open_program(model).ready()
+    program.send("Hello")
+    chat = program.app.controller.conversation
+    assert chat is not None
+    program.until(lambda: bool(program.app.chats.conversations))
+    program.app.window.sidebar.chats.delete_requested.emit(chat.id)
+    program.until(lambda: not program.app.controller.runner.is_running)
+    program.until(lambda: not program.app.chats.conversations)
+    assert program.app.controller.conversation is None
+    program.app.window.toast.undo_button.click()
+    program.until(lambda: bool(program.app.chats.conversations))
+    program.until(lambda: program.texts()[:1] == ["Hello"])
+
+
+def test_a36_window_lives_while_a_model_loads(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["x"], load_s=60)
+    program = open_program(model)
+    program.until(lambda: program.app.engine.state.status == "loading")
+    program.until(lambda: program.app.engine.state.fraction > 0)
+    composer = program.app.window.chat.composer
+    composer.set_text("written meanwhile")
+    program.app.window.sidebar.new_chat_requested.emit()
+    composer.send_requested.emit("written meanwhile")
+    assert "refused" in program.notices()
+    assert composer.text() == "written meanwhile"
+    program.app.window.header.model.cancel_requested.emit()
+    program.until(lambda: program.app.engine.state.status == "idle")
+    assert "load-failed" not in program.notices()
+
+
+def test_a41_dead_engine_leaves_the_partial_reply_and_ways_on(
+    open_program: Open, fake_script: FakeScript, faults: None, model: Path
+) -> None:
+    fake_script(replies=[LONG], decode_per_s=1000)
+    program = open_program(model).ready()
+    engine = program.app.engine
+    engine.ask(Fault(id=engine.new_id(), signal="SIGSEGV", phase="decode", after_tokens=100))
+    program.send("Hello")
+    program.until(lambda: engine.state.status == "lost")
+    program.answered()
+    reply = program.app.controller.path[-1]
+    assert reply.state == "interrupted"
+    assert reply.text
+    assert LONG.startswith(reply.text)
+    assert "engine-lost" in program.notices()
+    program.app.window.chat.notices.chosen.emit("engine-lost", "reload")
+    program.ready()
+    assert "engine-lost" not in program.notices()
+
+
+def test_failed_load_is_told_and_not_repeated_at_the_next_start(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(load_fails="not enough memory for 30 GB", out_of_memory=True)
+    program = open_program(model)
+    program.until(lambda: "load-failed" in program.notices())
+    assert not program.app.models.may_load_by_itself(str(model))
+    program.close()
+    again = open_program()
+    again.settle()
+    assert again.app.engine.state.status in {"starting", "idle", "loading"}
+    assert again.app.engine.state.path != str(model)
+
+
+def test_overflow_is_told_before_and_marked_after(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=[LONG[:600]], n_ctx=512)
+    program = open_program(model).ready()
+    for index in range(6):
+        program.send(f"Question {index}")
+        program.answered()
+    composer = program.app.window.chat.composer
+    assert program.app.controller.events
+    event = program.app.controller.events[-1]
+    assert event.dropped
+    conversation = program.app.controller.conversation
+    assert conversation is not None
+    assert conversation.keep_from is not None
+    views = program.app.chat._views
+    assert any(view.role == "memory_cut" for view in views.values())
+    composer.set_text("w " * 900)
+    program.until(lambda: program.app.window.chat.overflow.bar is not None)
+    composer.set_text("")
+    program.until(lambda: program.app.window.chat.overflow.bar is None)
+
+
+def test_new_chat_takes_its_settings_with_the_first_message(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    program.app.controller.set_chat_values("Be brief", "Precise", {"temperature": 0.2})
+    program.send("Hello")
+    program.answered()
+    conversation = program.app.controller.conversation
+    assert conversation is not None
+    assert conversation.system_prompt == "Be brief"
+    assert conversation.preset == "Precise"
+    assert dict(conversation.sampling) == {"temperature": 0.2}
+
+
+def test_search_opens_the_message_that_was_found(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["The capital is Reykjavík.", "Nothing of that kind."])
+    program = open_program(model).ready()
+    program.send("Capital of Iceland?")
+    program.answered()
+    first = program.app.controller.conversation
+    program.app.window.sidebar.new_chat_requested.emit()
+    program.send("Something else")
+    program.answered()
+    hits: list[object] = []
+    program.app.store.do(lambda store: store.search("reykjavik"), hits.extend)
+    program.until(lambda: bool(hits))
+    (hit,) = hits
+    program.app.window.sidebar.hit_selected.emit(hit.conversation_id, hit.message_id)  # type: ignore[attr-defined]
+    program.until(lambda: program.app.controller.conversation == first)
+
+
+@pytest.mark.parametrize("content", [b"\0" * 65536, b"", b"SQLite format 3\0half"])
+def test_a46_damaged_store_is_set_aside_and_the_program_starts(
+    content: bytes, open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    from app.paths import default_paths
+
+    store = default_paths().store
+    store.write_bytes(content)
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    if content:
+        program.until(lambda: "store" in program.notices())
+        aside = [p for p in store.parent.iterdir() if p.name.startswith(store.stem) and p != store]
+        assert any(p.read_bytes()[:16] == content[:16] for p in aside if p.is_file())
+    program.send("Hello")
+    program.answered()
+    assert program.texts() == ["Hello", "ok"]
