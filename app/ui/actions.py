@@ -143,7 +143,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
 )
 
 _TITLES: Final[dict[Where, str]] = {
-    "file": "Plimsoll",
+    "file": "File",
     "chat": "Chat",
     "view": "View",
     "help": "Help",

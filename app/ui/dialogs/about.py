@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.dialogs.sizes import open_size
 from app.ui.icons import pixmap
 from app.ui.theme import ThemeManager
 
@@ -86,7 +87,7 @@ class AboutDialog(QDialog):
         column.addLayout(grid)
         column.addStretch(1)
         column.addLayout(foot)
-        self.resize(theme.px(460), theme.px(340))
+        open_size(self, theme, 460, 340)
 
     @Slot()
     def copy_report(self) -> None:

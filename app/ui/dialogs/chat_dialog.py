@@ -25,7 +25,9 @@ from PySide6.QtWidgets import (
 from app.settings import by_scope
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.presets import BUILT_IN, DEFAULT_PRESET, all_presets, preset_values
+from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
+from app.ui.look import set_look
 from app.ui.theme import ThemeManager
 
 __all__ = ["ChatDialog", "ChatSettings"]
@@ -118,14 +120,13 @@ class ChatDialog(QDialog):
         area = QScrollArea(self)
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidgetResizable(True)
         area.setWidget(page)
         self._buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
         ok = self._buttons.button(QDialogButtonBox.StandardButton.Ok)
-        ok.setProperty("kind", "primary")
+        set_look(ok, "kind", "primary")
         self._buttons.accepted.connect(self._on_accepted)
         self._buttons.rejected.connect(self.reject)
         column = QVBoxLayout(self)
@@ -136,7 +137,7 @@ class ChatDialog(QDialog):
         column.addWidget(area, 1)
         column.addWidget(self._buttons)
         self._fill_presets(settings.preset)
-        self.resize(theme.px(560), theme.px(660))
+        open_size(self, theme, 560, 660)
 
     def settings(self) -> ChatSettings:
         """Return what is on screen.

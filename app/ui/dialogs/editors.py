@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -81,6 +81,12 @@ class NumberField(QLineEdit):
         super().__init__(parent)
         self._setting = setting
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """Return room for ten digits at the text's present size."""
+        hint = super().sizeHint()
+        return QSize(self.fontMetrics().horizontalAdvance("0" * 12), hint.height())
 
     def number(self) -> object:
         """Return the number, or the text when it is none."""
@@ -115,10 +121,9 @@ class NumberField(QLineEdit):
 
 
 class _NumberEditor(Editor):
-    def __init__(self, setting: Setting, themes: ThemeManager, parent: QWidget) -> None:
+    def __init__(self, setting: Setting, parent: QWidget) -> None:
         super().__init__(parent)
         self._number = NumberField(setting, self)
-        self._number.setFixedWidth(themes.theme.px(120))
         self._number.textEdited.connect(self.edited)
         unit = QLabel(setting.unit, self)
         unit.setProperty("kind", "faint")
@@ -178,19 +183,32 @@ class _LineEditor(Editor):
         return self._line
 
 
+class _Lines(QPlainTextEdit):
+    """A text field that is so many lines high, at the text's present size."""
+
+    def __init__(self, rows: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._rows = rows
+        self.setTabChangesFocus(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        """Return the height of the lines with the frame around them."""
+        spacing = self.fontMetrics().lineSpacing()
+        return QSize(super().sizeHint().width(), round((self._rows + 1.3) * spacing))
+
+    def minimumSizeHint(self) -> QSize:
+        """Return the same height: the page scrolls, not the field."""
+        return QSize(super().minimumSizeHint().width(), self.sizeHint().height())
+
+
 class _TextEditor(Editor):
     """Several lines: one text, or with ``as_lines`` a list of texts."""
 
-    def __init__(
-        self, themes: ThemeManager, parent: QWidget, *, as_lines: bool, rows: int = 4
-    ) -> None:
+    def __init__(self, parent: QWidget, *, as_lines: bool, rows: int = 4) -> None:
         super().__init__(parent)
         self._as_lines = as_lines
-        self._text = QPlainTextEdit(self)
-        self._text.setTabChangesFocus(True)
-        self._text.setFixedHeight(
-            rows * self._text.fontMetrics().lineSpacing() + themes.theme.px(20)
-        )
+        self._text = _Lines(rows, self)
         self._text.textChanged.connect(self._on_changed)
         self._quiet = False
         _row(self, self._text)
@@ -339,15 +357,15 @@ def make_editor(
     if setting.kind == "bool":
         editor = _BoolEditor(setting, parent)
     elif setting.kind in {"int", "float"}:
-        editor = _NumberEditor(setting, themes, parent)
+        editor = _NumberEditor(setting, parent)
     elif choices or setting.kind == "choice":
         editor = _ChoiceEditor(choices or setting.choices, parent)
     elif setting.kind == "folders":
         editor = _FoldersEditor(themes, parent)
     elif setting.kind == "lines":
-        editor = _TextEditor(themes, parent, as_lines=True, rows=2)
+        editor = _TextEditor(parent, as_lines=True, rows=2)
     elif setting.key in _LONG_TEXTS:
-        editor = _TextEditor(themes, parent, as_lines=False)
+        editor = _TextEditor(parent, as_lines=False)
     else:
         editor = _LineEditor(parent)
     if setting.none_label is not None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVB
 from app.settings import Setting, SettingError
 from app.ui.dialogs.editors import Editor, make_editor
 from app.ui.icons import IconKeeper
+from app.ui.look import set_look
 from app.ui.theme import ThemeManager
 
 __all__ = ["SettingRow", "SettingsForm"]
@@ -152,10 +153,7 @@ class SettingRow(QWidget):
 
     def _show_fault(self, fault: str) -> None:
         if fault != self._fault:
-            field = self.editor.field()
-            field.setProperty("invalid", bool(fault))
-            field.style().unpolish(field)
-            field.style().polish(field)
+            set_look(self.editor.field(), "invalid", bool(fault))
         self._fault = fault
         self._error.setText(fault)
         self._error.setVisible(bool(fault))

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.actions import ACTIONS, Where, where_title
+from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
 
 __all__ = ["KeyboardMapDialog", "shortcut_rows"]
@@ -65,7 +66,7 @@ class KeyboardMapDialog(QDialog):
         column.setContentsMargins(side, side, side, side)
         column.addWidget(area, 1)
         column.addWidget(buttons)
-        self.resize(theme.px(500), theme.px(620))
+        open_size(self, theme, 500, 620)
 
     def _writing(self) -> list[tuple[str, list[str]]]:
         return [

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.settings import by_scope
 from app.ui.dialogs.form import SettingsForm
+from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
 from app.ui.theme import ThemeManager
 
@@ -65,7 +66,6 @@ class LoadDialog(QDialog):
         area = QScrollArea(self)
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidgetResizable(True)
         area.setWidget(page)
         self._middle = QHBoxLayout()
@@ -100,7 +100,7 @@ class LoadDialog(QDialog):
         column.addLayout(self._middle, 1)
         column.addWidget(self._everywhere)
         column.addLayout(buttons)
-        self.resize(theme.px(560), theme.px(640))
+        open_size(self, theme, 560, 640)
 
     def set_used(self, used: Mapping[str, str]) -> None:
         """Say beside settings what the engine really took when the model was loaded."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.settings import by_scope
 from app.ui.dialogs.form import SettingsForm
+from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
 
 __all__ = ["SettingsDialog"]
@@ -72,15 +73,12 @@ class SettingsDialog(QDialog):
         area = QScrollArea(self)
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidgetResizable(True)
         area.setWidget(page)
         left = QVBoxLayout()
         left.setSpacing(theme.px(8))
         left.addWidget(self._search)
         left.addWidget(self._groups, 1)
-        self._search.setFixedWidth(theme.px(180))
-        self._groups.setFixedWidth(theme.px(180))
         middle = QHBoxLayout()
         middle.addLayout(left)
         middle.addWidget(area, 1)
@@ -94,7 +92,10 @@ class SettingsDialog(QDialog):
         column.addWidget(self._problem)
         column.addWidget(buttons)
         self._groups.setCurrentRow(0)
-        self.resize(theme.px(740), theme.px(560))
+        self._themes = themes
+        open_size(self, theme, 740, 560)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     def set_values(self, values: Mapping[str, Any]) -> None:
         """Show values that were changed elsewhere (the text size, by its keys)."""
@@ -110,6 +111,13 @@ class SettingsDialog(QDialog):
         if group in self._names:
             self._search.clear()
             self._groups.setCurrentRow(self._names.index(group))
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        """Follow the text's size, which may be what is being changed here."""
+        side = min(self._themes.theme.px(180), self.width() // 3)
+        self._search.setFixedWidth(side)
+        self._groups.setFixedWidth(side)
 
     @Slot(int)
     def _on_group(self, row: int) -> None:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
+from app.ui.look import set_look
 from app.ui.numbers import grouped, percent
 from app.ui.shell.bars import Bar
 from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
@@ -239,18 +240,18 @@ class Composer(QFrame):
         paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
         if paths and not any(path.lower().endswith(".gguf") for path in paths):
             event.acceptProposedAction()
-            self._set_flag("dropping", True)
+            set_look(self, "dropping", True)
         else:
             event.ignore()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         """Take the mark away."""
         super().dragLeaveEvent(event)
-        self._set_flag("dropping", False)
+        set_look(self, "dropping", False)
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Attach what was dropped."""
-        self._set_flag("dropping", False)
+        set_look(self, "dropping", False)
         paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
         event.acceptProposedAction()
         self.files_added.emit(paths)
@@ -299,12 +300,7 @@ class Composer(QFrame):
 
     @Slot(bool)
     def _on_focus_changed(self, focused: bool) -> None:
-        self._set_flag("focused", focused)
-
-    def _set_flag(self, name: str, value: bool) -> None:
-        self.setProperty(name, value)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        set_look(self, "focused", focused)
 
     @Slot(str)
     def _offer_large_text(self, text: str) -> None:
