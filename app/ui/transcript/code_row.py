@@ -25,6 +25,7 @@ from app.ui.transcript.entry import Entry
 from app.ui.transcript.highlight import Spans
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.rows import Row
+from app.ui.transcript.style import REASONING_INSET
 
 __all__ = ["CodeRow", "CodeView"]
 
@@ -214,7 +215,9 @@ class CodeRow(QWidget):
     def _indent(self) -> int:
         place = self._code.place
         return self._host.style_in_force.indent(place.quotes, place.items) + (
-            self._host.style_in_force.px(14) if self._row and self._row.reasoning else 0
+            self._host.style_in_force.px(REASONING_INSET)
+            if self._row and self._row.reasoning
+            else 0
         )
 
     def height_at(self, width: int) -> int:

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 
 from app.ui.transcript.blocks import Block, Paragraph, Rule, Span, unwrapped
 from app.ui.transcript.formula import Drawing, FormulaService, formula_pixmap
-from app.ui.transcript.style import MATH, Style
+from app.ui.transcript.style import MATH, REASONING_INSET, Style
 
 __all__ = ["BlockDocument", "em_of", "selected_text"]
 
@@ -91,7 +91,7 @@ class BlockDocument(QTextDocument):
     """A document that shows paragraphs and rules, and never loads anything.
 
     Block ``i`` of the content is text block ``i`` of the document. ``tight`` leaves no space
-    between paragraphs.
+    between paragraphs, ``inset`` moves all of them in (pixels).
     """
 
     def __init__(self, style: Style, formulas: FormulaService, parent: QObject) -> None:
@@ -106,6 +106,7 @@ class BlockDocument(QTextDocument):
         self._formulas = formulas
         self._quiet = False
         self.tight = False
+        self.inset = 0
         self.content: tuple[Block, ...] = ()
         self.waits_for: set[str] = set()
         self._object = _FormulaObject(style, self)
@@ -126,8 +127,9 @@ class BlockDocument(QTextDocument):
     ) -> None:
         """Show these blocks. What is alike at the beginning stays untouched."""
         self._object.ratio = ratio
-        if quiet != self._quiet:
-            self._quiet, self.content = quiet, ()
+        inset = self._style.px(REASONING_INSET) if quiet else 0
+        if (quiet, inset) != (self._quiet, self.inset):
+            self._quiet, self.inset, self.content = quiet, inset, ()
         same = 0
         for before, after in zip(self.content, blocks, strict=False):
             if before is not after and before != after:
@@ -173,7 +175,9 @@ class BlockDocument(QTextDocument):
 
     def _write(self, cursor: QTextCursor, block: Block, index: int) -> None:
         shown = block if isinstance(block, Paragraph) else Paragraph((), 0, block.place)
-        block_format = self._style.block_format(shown, first=index == 0 or self.tight)
+        block_format = self._style.block_format(
+            shown, first=index == 0 or self.tight, inset=self.inset
+        )
         quiet = self._quiet or block.place.quotes > 0
         plain = self._style.char_format(Span(""), shown.level, quiet)
         if isinstance(block, Rule):

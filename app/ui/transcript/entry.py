@@ -200,7 +200,8 @@ class Entry:
             updated, _ = answer.sync(live=self.is_live)
             changed.extend(updated)
             if answer.rows:
-                answer.rows[0].gap = 10 if rows else 0
+                above = 14 if self.unfolded else 10
+                answer.rows[0].gap = above if rows else 0
             rows.extend(answer.rows)
             self._mark_caret(answer.rows, changed)
         if view.state == "waiting":

@@ -84,8 +84,12 @@ class MetaRow(QWidget):
     def set_active(self, active: bool, *, tab: bool = False) -> None:
         """Show the controls, or keep their room empty."""
         self._active = active
-        last = self._entry is not None and self._host.is_last_reply(self._entry.view.id)
-        self.bar.set_shown(active or last, tab=tab or last)
+        view = self._view()
+        # A reply that ended early asks for a decision, so its controls don't hide.
+        always = view is not None and (
+            view.state != "complete" or self._host.is_last_reply(view.id)
+        )
+        self.bar.set_shown(active or always, tab=tab or always)
 
     def _view(self) -> MessageView | None:
         return self._entry.view if self._entry is not None else None

@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QTextBlockFormat, QTextC
 from app.ui.theme import Theme
 from app.ui.transcript.blocks import Paragraph, Span
 
-__all__ = ["HREF", "MATH", "Style"]
+__all__ = ["HREF", "MATH", "REASONING_INSET", "Style"]
 
 MATH: Final = QTextCharFormat.Property.UserProperty + 1
 """Property of an inline formula's character: its LaTeX."""
@@ -21,8 +21,11 @@ MATH: Final = QTextCharFormat.Property.UserProperty + 1
 HREF: Final = QTextCharFormat.Property.UserProperty + 2
 """Property of a link: its address. Qt's own anchor property would let Qt open or load it."""
 
+REASONING_INSET: Final = 14
+"""How far in reasoning stands, in design pixels."""
+
 _HEADING_PX: Final = (20.0, 17.5, 15.5, 14.5, 13.5, 13.5)
-_LINE_PERCENT: Final = 122
+_LINE_PERCENT: Final = 126
 
 
 class Style:
@@ -113,14 +116,16 @@ class Style:
             made.setFontUnderline(True)
         return made
 
-    def block_format(self, paragraph: Paragraph, *, first: bool) -> QTextBlockFormat:
+    def block_format(
+        self, paragraph: Paragraph, *, first: bool, inset: int = 0
+    ) -> QTextBlockFormat:
         """Return the format of a paragraph: room for quotes, markers and what lies above."""
         place = paragraph.place
         made = QTextBlockFormat()
         made.setLineHeight(
             _LINE_PERCENT, int(QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         )
-        made.setLeftMargin(self.indent(place.quotes, place.items))
+        made.setLeftMargin(inset + self.indent(place.quotes, place.items))
         if not first:
             made.setTopMargin(self.space_above(paragraph))
         return made

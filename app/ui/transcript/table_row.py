@@ -28,7 +28,7 @@ from app.ui.transcript.document import BlockDocument
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.rows import Row
-from app.ui.transcript.style import HREF
+from app.ui.transcript.style import HREF, REASONING_INSET
 from app.ui.transcript.table_slices import TableSlice
 from app.ui.transcript.text_row import make_plain_view
 
@@ -210,6 +210,11 @@ class TableRow(QWidget):
         for index in range(same, len(wanted.rows)):
             self._write_line(index + self._lead, wanted.rows[index], header=False)
         cursor.endEditBlock()
+        # Qt keeps its cursor in view, which would scroll a wide table to its end.
+        start = self.view.textCursor()
+        if not start.hasSelection():
+            start.movePosition(QTextCursor.MoveOperation.Start)
+            self.view.setTextCursor(start)
         self._shown = wanted
 
     def _make_grid(self, cursor: QTextCursor, wanted: TableSlice) -> None:
@@ -274,7 +279,7 @@ class TableRow(QWidget):
         style = self._host.style_in_force
         place = self._slice.place
         left = style.indent(place.quotes, place.items) + (
-            style.px(14) if self._row and self._row.reasoning else 0
+            style.px(REASONING_INSET) if self._row and self._row.reasoning else 0
         )
         room = max(width - left - 2, 60)
         cells = self.view.cells
@@ -284,19 +289,28 @@ class TableRow(QWidget):
         bar = 0
         if self._slice.last and self._content_width > room:
             bar = max(self.view.horizontalScrollBar().sizeHint().height(), 6)
-        # Qt keeps an empty paragraph below a table, which is not to be seen.
-        layout = cells.documentLayout()
-        high = layout.frameBoundingRect(self._grid).bottom() if self._grid is not None else 0
-        body = int(high + 0.99)
+        body = self._grid_bottom()
         top = 1 if self._lead else 0
         end = 1 if self._slice.last else 0
         self.view.setGeometry(left + 1, top, int(min(self._content_width, room)), body + bar)
         if self._entry is not None:
-            self.view.horizontalScrollBar().setValue(
-                self._entry.table_scroll.get(self._slice.header, 0)
-            )
+            sideways = self._entry.table_scroll.get(self._slice.header, 0)
+            self.view.horizontalScrollBar().setValue(sideways)
         self._find_lines()
         return body + bar + top + end
+
+    def _grid_bottom(self) -> int:
+        """Return where the last line ends; below it Qt keeps an empty paragraph and a margin."""
+        if self._grid is None:
+            return 0
+        layout = self.view.cells.documentLayout()
+        last = self._grid.rows() - 1
+        bottoms = (
+            layout.blockBoundingRect(self._grid.cellAt(last, column).lastCursorPosition().block())
+            for column in range(self._grid.columns())
+        )
+        pad = self._host.style_in_force.px(6)
+        return int(max(box.bottom() for box in bottoms) + pad + 0.99)
 
     def _set_widths(self, room: int) -> None:
         """Give the columns their widths, which are the same in every slice of a table."""

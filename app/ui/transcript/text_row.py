@@ -104,17 +104,9 @@ class TextRow(QTextEdit):
 
     def height_at(self, width: int) -> int:
         """Return the height needed at a width."""
-        left = self._inset()
-        if self._document.textWidth() != width - left:
-            self._document.setTextWidth(width - left)
+        if self._document.textWidth() != width:
+            self._document.setTextWidth(width)
         return int(self._document.size().height() + 0.99)
-
-    def _inset(self) -> int:
-        """Return the room for the line beside reasoning."""
-        inset = self._host.style_in_force.px(14) if self._row and self._row.reasoning else 0
-        if self.viewportMargins().left() != inset:
-            self.setViewportMargins(inset, 0, 0, 0)
-        return inset
 
     def formula_ready(self, latex: str) -> None:
         """Draw a formula that was waited for."""
@@ -129,6 +121,10 @@ class TextRow(QTextEdit):
         layout = self._document.documentLayout()
         block = self._document.begin()
         visible = QRectF(event.rect())
+        style = self._host.style_in_force
+        if self._document.inset:
+            bar = QRectF(0, 0, style.px(2), self.viewport().height())
+            painter.fillRect(bar, style.colour("line"))
         for content in self._document.content:
             if not block.isValid():
                 break
@@ -152,10 +148,14 @@ class TextRow(QTextEdit):
         if isinstance(content, Rule):
             painter.setPen(QPen(style.colour("line"), 1))
             y = round(box.center().y()) + 0.5
-            painter.drawLine(QPointF(style.indent(place.quotes, place.items), y), QPointF(width, y))
+            painter.drawLine(
+                QPointF(self._document.inset + style.indent(place.quotes, place.items), y),
+                QPointF(width, y),
+            )
             return
         for depth in range(min(place.quotes, 8)):
-            bar = QRectF(style.px(16 * depth), box.top(), style.px(3), box.height())
+            left = self._document.inset + style.px(16 * depth)
+            bar = QRectF(left, box.top(), style.px(3), box.height())
             if block.previous().isValid() and depth < place.quotes:
                 above = block.blockFormat().topMargin()
                 number = block.blockNumber()
