@@ -25,6 +25,7 @@ _SHEET = """
 * { outline: none; }
 QWidget { color: ${ink}; }
 QMainWindow, QDialog { background: ${background}; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QToolTip {
   background: ${raised}; color: ${ink}; border: 1px solid ${line_strong};
   padding: @5px@ @8px@; font-size: @12.5pt@;
@@ -153,11 +154,13 @@ QMenu::icon { padding-left: @8px@; }
 QListWidget::item { padding: @6px@ @8px@; border-radius: @6px@; color: ${dim}; }
 QListWidget::item:hover { background: ${hover}; }
 QListWidget::item:selected { background: ${raised}; color: ${ink}; }
+QListWidget#groups::item:selected { background: ${pressed}; }
 QListWidget#groups { background: transparent; border: none; padding: 0; }
 QScrollArea[kind="plain"], QScrollArea[kind="plain"] > QWidget > QWidget {
   background: transparent;
 }
 QListView[kind="plain"], QTreeView[kind="plain"] { background: transparent; border: none; }
+QAbstractScrollArea::corner { background: transparent; border: none; }
 QScrollBar:vertical { background: transparent; width: @10px@; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: @10px@; margin: 0; }
 QScrollBar::handle { background: ${line_strong}; border-radius: @3px@; margin: @2px@; }
