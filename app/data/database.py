@@ -170,23 +170,22 @@ class Database:
         path = self._path
         if path is None or not self.in_memory or self._too_new_there():
             return not self.in_memory
-        notice = self.notice
-        self.notice = None
+        notice, self.notice, self.in_memory = self.notice, None, False
         try:
             opened = self._open(path)
-        except (*DATABASE_ERRORS, OSError, StoreUnavailable):
-            self.notice = notice
+        except (*DATABASE_ERRORS, OSError, StoreUnavailable, _TooNewError):
+            self.notice, self.in_memory = notice, True
             return False
         try:
             pending.write_back(self._db, opened)
         except DATABASE_ERRORS:
             opened.close()
-            self.notice = notice
+            self.notice, self.in_memory = notice, True
             return False
         self._db.close()
         self._db = opened
-        self.in_memory = False
-        return True
+        # What was opened lives in memory, too, if the file was damaged and there was no room.
+        return not self.in_memory
 
     def _too_new_there(self) -> bool:
         return self.notice is not None and self.notice.kind == "too_new"

@@ -134,6 +134,28 @@ def test_a_chat_of_the_disk_that_is_purged_in_memory_is_purged(store_path: Path)
     store.close()
 
 
+def test_damage_without_room_for_a_new_store(small_disk: Path) -> None:
+    path = small_disk / "chats.sqlite3"
+    first = ConversationStore(path)
+    old = make_chat(first)
+    first.close()
+    path.write_bytes(bytes(4096) + path.read_bytes()[4096:])
+    ballast = fill(small_disk)
+    store = ConversationStore(path)
+    assert store.notice is not None
+    assert store.notice.recovered is not None
+    assert "damaged and is kept as" in store.notice.sentence
+    assert "The disk is full" in store.notice.sentence
+    assert len(store.path(old.id)) == 3
+    assert not store.retry()
+    ballast.unlink()
+    assert store.retry()
+    store.close()
+    again = ConversationStore(path)
+    assert len(again.path(old.id)) == 3
+    again.close()
+
+
 def test_a_read_only_folder(small_disk: Path) -> None:
     path = small_disk / "chats.sqlite3"
     first = ConversationStore(path)

@@ -1,0 +1,196 @@
+"""What the program remembers by itself, as opposed to what the user set: a small JSON file.
+
+Losing it costs a window's place, never anybody's work. So a damaged file is set aside, a value of
+the wrong type counts as absent, and a disk that doesn't take it is logged and no more. Before each
+change the file is read again, so that a window and a command line don't undo each other's changes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from app.settings import atomic_write
+
+__all__ = ["BadLoad", "LoadOutcome", "StateFile"]
+
+log = logging.getLogger(__name__)
+
+LoadOutcome: TypeAlias = Literal["loaded", "failed", "out_of_memory"]
+_MAX_BYTES = 1024 * 1024
+_MAX_BAD_LOADS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class BadLoad:
+    """A load that must not be repeated by itself: it took more memory than there was.
+
+    ``unfinished`` means that the whole program ended while it ran.
+    """
+
+    path: str
+    options: Mapping[str, Any]
+    unfinished: bool = False
+
+
+class StateFile:
+    """The state file. ``path`` None remembers for this run only."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._data: dict[str, Any] = self._read() or {}
+        self._unwritten = False  # the file is behind what is remembered here
+
+    # --- window -----------------------------------------------------------------------------
+
+    def blob(self, name: str) -> bytes | None:
+        """Return bytes that were kept under a name, such as a window's geometry."""
+        kept = self._object("blobs").get(name)
+        try:
+            return base64.b64decode(kept, validate=True) if isinstance(kept, str) else None
+        except (binascii.Error, ValueError):
+            return None
+
+    def set_blob(self, name: str, value: bytes) -> None:
+        """Keep bytes under a name."""
+        text = base64.b64encode(value).decode("ascii")
+        self._change(lambda data: _object(data, "blobs").update({name: text}))
+
+    # --- models -----------------------------------------------------------------------------
+
+    @property
+    def last_model(self) -> Path | None:
+        """The model that was loaded last."""
+        kept = self._data.get("last_model")
+        return Path(kept) if isinstance(kept, str) and kept else None
+
+    def set_last_model(self, path: Path | None) -> None:
+        """Remember the model that was loaded last."""
+        self._change(lambda data: data.update({"last_model": str(path) if path else None}))
+
+    def compatibility(self, cpu: str, engine: str) -> bool:
+        """Tell whether this engine build needs compatibility mode on this processor."""
+        return self._object("compatibility").get(_machine(cpu, engine)) is True
+
+    def set_compatibility(self, cpu: str, engine: str, needed: bool) -> None:
+        """Remember whether an engine build needs compatibility mode on a processor."""
+        key = _machine(cpu, engine)
+        self._change(lambda data: _object(data, "compatibility").update({key: needed}))
+
+    # --- loads that went wrong --------------------------------------------------------------
+
+    def begin_load(self, path: Path, options: Mapping[str, Any]) -> None:
+        """Note that a load begins; if the program dies in it, the next start knows."""
+        load = {"path": str(path), "options": dict(options)}
+        self._change(lambda data: data.update({"loading": load}))
+
+    def end_load(self, path: Path, options: Mapping[str, Any], outcome: LoadOutcome) -> None:
+        """Note how a load ended; one that ran out of memory won't be repeated at a start."""
+
+        def change(data: dict[str, Any]) -> None:
+            data.pop("loading", None)
+            bad = _object(data, "bad_loads")
+            bad.pop(str(path), None)
+            if outcome == "out_of_memory":
+                bad[str(path)] = {"options": dict(options), "unfinished": False}
+                while len(bad) > _MAX_BAD_LOADS:
+                    bad.pop(next(iter(bad)))
+
+        self._change(change)
+
+    def settle_unfinished_load(self) -> BadLoad | None:
+        """Return the load in which the last run ended, and keep it among the bad ones.
+
+        To be called once, by the process that has the store, before it loads anything.
+        """
+        load = self._data.get("loading")
+        if not isinstance(load, dict) or not isinstance(load.get("path"), str):
+            return None
+        path, options = load["path"], _options(load)
+
+        def change(data: dict[str, Any]) -> None:
+            data.pop("loading", None)
+            _object(data, "bad_loads")[path] = {"options": options, "unfinished": True}
+
+        self._change(change)
+        return BadLoad(path, options, unfinished=True)
+
+    def bad_load(self, path: Path, options: Mapping[str, Any]) -> BadLoad | None:
+        """Return what is known against loading a model with these options by itself.
+
+        Other options than those that went wrong are worth a try.
+        """
+        kept = self._object("bad_loads").get(str(path))
+        if not isinstance(kept, dict) or _options(kept) != _plain(options):
+            return None
+        return BadLoad(str(path), _options(kept), unfinished=kept.get("unfinished") is True)
+
+    # --- the file ---------------------------------------------------------------------------
+
+    def _object(self, key: str) -> dict[str, Any]:
+        found = self._data.get(key)
+        return found if isinstance(found, dict) else {}
+
+    def _change(self, change: Callable[[dict[str, Any]], None]) -> None:
+        now = None if self._unwritten else self._read()
+        self._data = self._data if now is None else now
+        change(self._data)
+        if self._path is None:
+            return
+        try:
+            atomic_write(self._path, json.dumps(self._data, indent=1).encode("utf-8"))
+        except OSError as error:
+            log.warning("state not kept: %s", error)
+            self._unwritten = True
+        else:
+            self._unwritten = False
+
+    def _read(self) -> dict[str, Any] | None:
+        """Return what the file holds, None if there is none that can be read."""
+        if self._path is None:
+            return None
+        try:
+            if self._path.stat().st_size > _MAX_BYTES:
+                raise ValueError("too large")
+            data = json.loads(self._path.read_bytes())
+            if not isinstance(data, dict):
+                raise ValueError("not an object")
+        except OSError:
+            return None
+        except (ValueError, RecursionError) as error:
+            log.warning("state file set aside: %s", error)
+            try:
+                self._path.replace(self._path.with_suffix(".damaged.json"))
+            except OSError:
+                pass
+            return None
+        return data
+
+
+def _object(data: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the object under a key, made if there is none of the right type."""
+    found = data.get(key)
+    if not isinstance(found, dict):
+        found = data[key] = {}
+    return found
+
+
+def _machine(cpu: str, engine: str) -> str:
+    return f"{cpu} | {engine}"
+
+
+def _options(kept: Mapping[str, Any]) -> dict[str, Any]:
+    options = kept.get("options")
+    return options if isinstance(options, dict) else {}
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as they come back from the file: tuples as lists."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(options)))
+    return plain
