@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import warnings
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -54,13 +55,23 @@ def _depth(latex: str) -> int:
     return deepest
 
 
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Import ziamath; runs in the worker's thread."""
+    with warnings.catch_warnings():
+        # Its import reads its font by a function that Python 3.11 and 3.12 call deprecated.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        import ziamath
+
+    # Plain paths: Qt's SVG renderer need not know symbols then.
+    ziamath.config.svg2 = False
+    return ziamath
+
+
 def _draw(latex: str, display: bool) -> Drawing | None:
     """Draw a formula; None when it can't be."""
     try:
-        import ziamath
-
-        ziamath.config.svg2 = False
-        # A superscript operator's dot-space and similar spacing marks are fine; \href is not.
+        ziamath = _library()
         made = ziamath.Latex(latex, size=_SIZE, inline=not display)
         svg = str(made.svg())
     except (Exception, RecursionError) as error:  # its parser raises whatever goes wrong inside

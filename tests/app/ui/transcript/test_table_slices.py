@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from app.ui.transcript.blocks import Table
+from app.ui.transcript.stream_markdown import parse_markdown
+from app.ui.transcript.table_row import column_widths
+from app.ui.transcript.table_slices import SLICE_ROWS, slices_of
+
+
+def _table(rows: int) -> Table:
+    body = "".join(f"| {i} | {'x' * i} |\n" for i in range(rows))
+    (table,) = parse_markdown(f"| a | b |\n|---|---|\n{body}")
+    assert isinstance(table, Table)
+    return table
+
+
+def test_slices_cover_the_table_once() -> None:
+    table = _table(60)
+    slices = list(slices_of(table, live=False))
+    assert [piece.first for piece in slices] == [0, SLICE_ROWS, 2 * SLICE_ROWS]
+    assert tuple(row for piece in slices for row in piece.rows) == table.rows
+    assert [piece.last for piece in slices] == [False, False, True]
+    assert {piece.longest for piece in slices} == {("59", "x" * 59)} or slices[0].longest[1] == (
+        "x" * 59
+    )
+
+
+def test_table_without_rows_shows_its_header() -> None:
+    (piece,) = slices_of(_table(0), live=False)
+    assert piece.last
+    assert piece.longest == ("a", "b")
+
+
+def test_full_slices_of_a_growing_table_do_not_change() -> None:
+    before = list(slices_of(_table(SLICE_ROWS + 5), live=True))
+    after = list(slices_of(_table(SLICE_ROWS + 6), live=True))
+    assert before[0] == after[0]
+    assert before[1] != after[1]
+
+
+def test_columns_that_fit_keep_their_widths() -> None:
+    assert column_widths([50, 80], 200, narrowest=40, widest=100) == [50, 80]
+
+
+def test_long_columns_wrap_and_short_ones_do_not() -> None:
+    assert column_widths([50, 900], 400, narrowest=60, widest=600) == [50, 350]
+
+
+def test_many_columns_are_scrolled_to_rather_than_crushed() -> None:
+    widths = column_widths([200.0] * 20, 400, narrowest=110, widest=420)
+    assert widths == [110] * 20
