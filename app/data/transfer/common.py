@@ -28,6 +28,7 @@ __all__ = [
     "as_dict",
     "as_list",
     "as_text",
+    "field_values",
     "finished",
     "milliseconds",
     "same_id",
