@@ -196,32 +196,33 @@ class Flow:
         ``by_share`` keeps the share of that row rather than its top, for changes that make every
         row higher or lower (another width, another text size).
         """
-        if self.follow:
-            self._anchor = None
-            return
+        self._anchor = None if self.follow else self._anchor_here(view_height, by_share=by_share)
+
+    def _anchor_here(self, view_height: int, *, by_share: bool = False) -> Anchor | None:
+        """Return an anchor for what is in view: the first whole row of known height, if any."""
         position = self.position(view_height)
         best: Placed | None = None
         for placed in self.between(position, position + view_height):
             best = best or placed
             if placed.top >= position and placed.row.measured_width:
-                best = placed
+                if not by_share or best.row is placed.row or not best.row.measured_width:
+                    best = placed
                 break
         if best is None:
-            return
+            return None
         if by_share and best.top < position:
             share = (position - best.top) / max(best.row.height, 1)
-            self._anchor = Anchor(best.entry, best.row, share, 0)
-        else:
-            self._anchor = Anchor(best.entry, best.row, 0.0, best.top - position)
+            return Anchor(best.entry, best.row, share, 0)
+        return Anchor(best.entry, best.row, 0.0, best.top - position)
 
     def scroll_to(self, position: int, view_height: int) -> None:
         """Let the view begin at a height; near ones keep their anchor, so nothing jumps."""
         current = self.position(view_height)
+        anchor = self._anchor or self._anchor_here(view_height)
         self.follow = position >= self.limit(view_height)
         if self.follow:
             self._anchor = None
             return
-        anchor = self._anchor
         if anchor is None or abs(position - current) > 2 * view_height:
             placed = next(iter(self.between(position, position + view_height)), None)
             if placed is None:

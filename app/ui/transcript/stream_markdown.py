@@ -113,19 +113,9 @@ class StreamMarkdown:
         return (*self.frozen, *self.tail)
 
     @property
-    def pending(self) -> bool:
-        """Whether `advance` has work left."""
-        return bool(self._waiting)
-
-    @property
     def is_finished(self) -> bool:
         """Whether `finish` was called."""
         return self._finished
-
-    @property
-    def open_code(self) -> bool:
-        """Whether the text ends inside a code fence."""
-        return self._fence is not None
 
     def feed(self, text: str) -> None:
         """Take the next piece. Nothing is parsed before `update` or `advance`."""

@@ -383,17 +383,20 @@ class TableRow(QWidget):
     def selected_plain(self) -> str:
         """Return the selected cells as tab-separated lines."""
         cursor = self.view.textCursor()
-        if not cursor.hasSelection() or self._grid is None:
+        grid = self._grid
+        if not cursor.hasSelection() or grid is None:
             return ""
-        first, count, column, columns = _selected_cells(cursor)
-        if count < 1:
-            return cursor.selection().toPlainText()
-        source = (self._slice.header, *self._slice.rows) if self._lead else self._slice.rows
+        first = grid.cellAt(max(cursor.selectionStart(), grid.firstPosition()))
+        last = grid.cellAt(min(cursor.selectionEnd(), grid.lastPosition()))
+        if not (first.isValid() and last.isValid()):
+            return ""
+        if (first.row(), first.column()) == (last.row(), last.column()):
+            return cursor.selection().toPlainText().strip("\n")
+        left, right = sorted((first.column(), last.column()))
+        lines = (self._slice.header, *self._slice.rows) if self._lead else self._slice.rows
         return "\n".join(
-            "\t".join(
-                "".join(span.text for span in cell) for cell in line[column : column + columns]
-            )
-            for line in source[first : first + count]
+            "\t".join("".join(span.text for span in cell) for cell in line[left : right + 1])
+            for line in lines[first.row() : last.row() + 1]
         )
 
     def selected_markdown(self) -> str:
@@ -409,11 +412,3 @@ class TableRow(QWidget):
         """Follow a link in a cell."""
         if self._entry is not None:
             self._host.open_link(self._entry.view.id, href)
-
-
-def _selected_cells(cursor: QTextCursor) -> tuple[int, int, int, int]:
-    """Return first line, lines, first column and columns of a selection, -1 within one cell."""
-    found: object = cursor.selectedTableCells()
-    if isinstance(found, tuple) and len(found) == 4:
-        return found
-    return -1, -1, -1, -1

@@ -122,6 +122,7 @@ def test_opening_the_message_at_the_top_keeps_the_share() -> None:
 def test_removing_the_message_that_is_read_goes_to_its_neighbour() -> None:
     flow = _flow(20)
     flow.scroll_to(flow.top_of(flow.entries[10]), VIEW)
+    flow.keep_place(VIEW)
     flow.remove("m10")
     assert flow.find("m10") is None
     assert flow.index_of("m11") == 10
