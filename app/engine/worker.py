@@ -70,6 +70,9 @@ class _Loaded:
     def reply_text(self, prompt: BuiltPrompt, request: Generate) -> ReplyText:
         """Return what will turn the reply's tokens into text, and end it where it has to end."""
         chat = request.chat
+        if request.sampling.ignore_eos:
+            # A reply that is forced on (benchmarks) must not be ended by what it writes.
+            return ReplyText(stops=request.sampling.stop, resumed=True)
         return self.template.reply_text(
             prompt.text,
             stops=request.sampling.stop,
@@ -328,6 +331,7 @@ class _Sender(Listener):
         self._worker = worker
         self._request = request
         self._prompt = prompt
+        self._progress_s = 0.0
 
     def started(self, reuse: Reuse, new_tokens: int) -> None:
         worker = self._worker
@@ -347,6 +351,10 @@ class _Sender(Listener):
     def prefilled(self, done_tokens: int, total_tokens: int) -> None:
         self._worker._faults.reach("prefill", done_tokens)
         self._worker._serve_small()
+        now = time.monotonic()
+        if now - self._progress_s < _PROGRESS_S and done_tokens < total_tokens:
+            return
+        self._progress_s = now
         self._worker._outbox.send(
             Progress(
                 id=self._request.id,

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from app import logs
@@ -49,6 +50,8 @@ class Application(QObject):
 
     def __init__(self, paths: Paths, model: str | None = None) -> None:
         super().__init__()
+        # The program ends when the engine has left, not when its window is closed.
+        QGuiApplication.setQuitOnLastWindowClosed(False)
         self.paths = paths
         self.settings = Settings(paths.settings)
         self.state = StateFile(paths.state)
@@ -317,7 +320,6 @@ def run(arguments: Sequence[str]) -> int:
     app = QApplication(["plimsoll"])
     app.setApplicationName("Plimsoll")
     app.setDesktopFileName("plimsoll")
-    app.setQuitOnLastWindowClosed(False)
     instance = SingleInstance(paths.data, app)
     if instance.hand_over(model or ""):
         return 0
