@@ -14,7 +14,6 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -77,7 +76,10 @@ class _Gaps:
 
     def line(self) -> str:
         ordered = sorted(self.gaps_ms)
-        at = lambda share: ordered[min(len(ordered) - 1, int(share * len(ordered)))]  # noqa: E731
+
+        def at(share: float) -> float:
+            return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
         return (
             f"median {at(0.5):.1f} ms, 99 % {at(0.99):.1f} ms, 99.9 % {at(0.999):.1f} ms, "
             f"worst {ordered[-1]:.1f} ms over {len(ordered):,} ticks"
@@ -166,4 +168,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
