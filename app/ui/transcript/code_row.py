@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, Qt, QTimer
 from PySide6.QtGui import (
     QContextMenuEvent,
     QPainter,
@@ -31,6 +31,7 @@ __all__ = ["CodeRow", "CodeView"]
 
 _FOLDED_LINES: Final = 40
 _FOLD_ABOVE: Final = 60
+_COLOURED_AT_ONCE: Final = 120
 _BIDI: Final = {
     ord(char): f"⟨U+{ord(char):04X}⟩"
     for char in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -92,7 +93,12 @@ class CodeRow(QWidget):
         self._total = 0
         self._widest = 0.0
         self._applied: Spans | None = None
+        self._formats: dict[str, QTextCharFormat] = {}
+        self._next_line = 0
         self._restyled = True
+        self._colouring = QTimer(self)
+        self._colouring.setInterval(4)
+        self._colouring.timeout.connect(self._apply_some)
         self.view = CodeView(self)
         self.copy_button = TextButton(host, self, "copy", self.tr("Copy"))
         self.copy_button.clicked.connect(self._copy)
@@ -164,33 +170,52 @@ class CodeRow(QWidget):
             self._host.highlighter.request(self, text, self._code.language, self._apply)
 
     def _apply(self, spans: Spans) -> None:
+        """Colour the code; what is long, a part now and the rest between events."""
         if self._applied is spans:
             return
         self._applied = spans
-        style = self._host.style_in_force
-        formats: dict[str, QTextCharFormat] = {}
+        self._formats = {}
+        self._next_line = 0
+        self._apply_some()
+
+    def _apply_some(self) -> None:
+        spans = self._applied
+        if spans is None:
+            self._colouring.stop()
+            return
         document = self.view.document()
-        block = document.begin()
-        for line in spans:
+        block = document.findBlockByNumber(self._next_line)
+        first = block.position()
+        end = min(self._next_line + _COLOURED_AT_ONCE, len(spans))
+        for line in spans[self._next_line : end]:
             if not block.isValid():
                 break
             if line:
-                ranges = []
-                for start, length, name in line:
-                    made = formats.get(name)
-                    if made is None:
-                        made = formats[name] = QTextCharFormat()
-                        made.setForeground(style.colour(f"code_{name}"))
-                    span = QTextLayout.FormatRange()
-                    span.start, span.length, span.format = start, length, made
-                    ranges.append(span)
-                block.layout().setFormats(ranges)
+                block.layout().setFormats([self._range(*span) for span in line])
             block = block.next()
-        document.markContentsDirty(0, document.characterCount())
+        last = block.position() if block.isValid() else document.characterCount()
+        document.markContentsDirty(first, max(last - first, 1))
+        self._next_line = end
+        if end < len(spans) and block.isValid():
+            self._colouring.start()
+        else:
+            self._colouring.stop()
+
+    def _range(self, start: int, length: int, name: str) -> QTextLayout.FormatRange:
+        made = self._formats.get(name)
+        if made is None:
+            made = self._formats[name] = QTextCharFormat()
+            made.setForeground(self._host.style_in_force.colour(f"code_{name}"))
+        found = QTextLayout.FormatRange()
+        found.start, found.length, found.format = start, length, made
+        return found
 
     def unbind(self) -> None:
         """Let go of the row."""
         self._host.highlighter.cancel(self)
+        if self._colouring.isActive():
+            self._colouring.stop()
+            self._applied = None
         self._row = self._entry = None
         if len(self._shown) > 20_000:
             self._shown = ""

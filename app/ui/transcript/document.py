@@ -123,10 +123,9 @@ class BlockDocument(QTextDocument):
         self.setDefaultFont(style.text_font)
 
     def set_content(
-        self, blocks: Sequence[Block], *, quiet: bool, ratio: float, first_dirty: int | None = None
+        self, blocks: Sequence[Block], *, quiet: bool, first_dirty: int | None = None
     ) -> None:
         """Show these blocks. What is alike at the beginning stays untouched."""
-        self._object.ratio = ratio
         inset = self._style.px(REASONING_INSET) if quiet else 0
         if (quiet, inset) != (self._quiet, self.inset):
             self._quiet, self.inset, self.content = quiet, inset, ()
@@ -153,7 +152,11 @@ class BlockDocument(QTextDocument):
         cursor.endEditBlock()
         self.content = tuple(blocks)
 
-    def formula_ready(self, latex: str, ratio: float) -> bool:
+    def set_ratio(self, ratio: float) -> None:
+        """Draw formulas for a screen of that pixel ratio."""
+        self._object.ratio = ratio
+
+    def formula_ready(self, latex: str) -> bool:
         """Draw a formula that was waited for; return whether this text has it."""
         if latex not in self.waits_for:
             return False
@@ -170,7 +173,7 @@ class BlockDocument(QTextDocument):
         )
         if first is None:
             return False
-        self.set_content(blocks, quiet=self._quiet, ratio=ratio, first_dirty=first)
+        self.set_content(blocks, quiet=self._quiet, first_dirty=first)
         return True
 
     def _write(self, cursor: QTextCursor, block: Block, index: int) -> None:

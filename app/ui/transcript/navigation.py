@@ -102,7 +102,7 @@ class Navigator:
 
     def _step(self, by: int) -> None:
         last = len(self._flow.entries) - 1
-        if last < 0:
+        if last < 0 or self._scroll_within(by):
             return
         index = self._flow.index_of(self.current)
         index = last if index is None else min(max(index + by, 0), last)
@@ -112,6 +112,20 @@ class Navigator:
         # The keyboard leaves a button or text of the message it was at.
         self._transcript.setFocus()
         self.refresh()
+
+    def _scroll_within(self, by: int) -> bool:
+        """Scroll on in a message that is higher than the view; return whether that was done."""
+        entry = self._flow.find(self.current)
+        height = self._transcript.viewport().height()
+        if entry is None or entry.height(self._flow.scale) <= height:
+            return False
+        top = self._flow.top_of(entry) - self._stage.position
+        bottom = top + entry.height(self._flow.scale)
+        bar = self._transcript.verticalScrollBar()
+        if (by > 0 and 0 < bottom - height < bottom) or (by < 0 and top < 0 and bottom > 0):
+            bar.setValue(bar.value() + by * min(3 * bar.singleStep(), height // 2))
+            return True
+        return False
 
     def _reveal(self, entry: Entry, *, from_below: bool) -> None:
         """Scroll as little as is needed to see a message, its end when coming from below."""

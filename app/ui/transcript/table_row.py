@@ -86,6 +86,7 @@ class _TableView(QTextEdit):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the lines between rows under the text."""
+        self.cells.set_ratio(self.devicePixelRatioF())
         painter = QPainter(self.viewport())
         self._owner.draw_lines(painter, self.horizontalScrollBar().value())
         painter.end()

@@ -82,7 +82,7 @@ class TextRow(QTextEdit):
         if row is not self._row:
             self._clear_selection()
         self._row, self._entry = row, entry
-        self._document.set_content(row.content, quiet=row.reasoning, ratio=self.devicePixelRatioF())
+        self._document.set_content(row.content, quiet=row.reasoning)
         part = "Reasoning" if row.reasoning else "Reply"
         self.setAccessibleName(self.tr("{part}, text").format(part=self.tr(part)))
         self.viewport().update()
@@ -110,13 +110,14 @@ class TextRow(QTextEdit):
 
     def formula_ready(self, latex: str) -> None:
         """Draw a formula that was waited for."""
-        if self._document.formula_ready(latex, self.devicePixelRatioF()) and self._row is not None:
+        if self._document.formula_ready(latex) and self._row is not None:
             self._host.row_resized(self._row)
 
     # What is drawn beside the text.
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw markers, quote bars and rules, the text, and the caret of a growing text."""
+        self._document.set_ratio(self.devicePixelRatioF())
         painter = QPainter(self.viewport())
         layout = self._document.documentLayout()
         block = self._document.begin()
