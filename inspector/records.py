@@ -37,8 +37,8 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prefill_per_s(self) -> float | None:
-        """Evaluated prompt tokens per second, None if nothing was evaluated."""
-        if self.evaluated_tokens < 1 or self.prefill_s <= 0:
+        """Evaluated prompt tokens per second, None with fewer than two: that is a decode step."""
+        if self.evaluated_tokens < 2 or self.prefill_s <= 0:
             return None
         return self.evaluated_tokens / self.prefill_s
 

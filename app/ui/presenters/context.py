@@ -62,7 +62,6 @@ class ContextPresenter(QObject):
         self._window = window
         self._settings = settings
         self._used_tokens = 0  # of the conversation on screen, as far as it is known
-        self._draft_tokens: int | None = None
         self._count_id = 0
         self._measure_id = 0
         self._measures_draft = False
@@ -129,7 +128,7 @@ class ContextPresenter(QObject):
     def _count(self) -> None:
         text = message_content(self._chat.draft, self._chat.attachments)
         if self._engine.state.model is None:
-            self._draft_tokens = None
+            self._set_overflow(None)
             self._window.chat.composer.set_draft_facts(DraftFacts())
             return
         if not text:
@@ -138,7 +137,6 @@ class ContextPresenter(QObject):
         self._count_id = self._engine.count(text)
 
     def _on_counted(self, tokens: int) -> None:
-        self._draft_tokens = tokens
         n_ctx = self._n_ctx()
         after = None if n_ctx is None else (self._used_tokens + tokens) / n_ctx
         self._window.chat.composer.set_draft_facts(DraftFacts(tokens, after))
@@ -234,7 +232,7 @@ class ContextPresenter(QObject):
                             tooltip=self.tr("About the memory of today's f16 cache."),
                         )
                     )
-        if self._controller.path:
+        if self._controller.path and fit.problem != "message_too_long":
             choices.append(Choice("summary", self.tr("New chat with a summary")))
         self._set_overflow(Overflow(text, tuple(choices), "error" if fit.problem else "warning"))
 

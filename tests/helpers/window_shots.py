@@ -1,0 +1,110 @@
+"""Pictures of the whole program with a real model: ``python -m tests.helpers.window_shots FOLDER``.
+
+Run under a virtual or a real screen (or ``QT_QPA_PLATFORM=offscreen``). Each picture is one state
+that a change of the window should be looked at in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtWidgets import QApplication
+
+from app.paths import Paths, starter_model
+from app.ui.application import Application
+from app.ui.transcript.items import MessageAction
+
+QUESTION = "How much memory does one token of KV cache take? Show the arithmetic in Python."
+
+
+class _Shooter:
+    def __init__(self, app: QApplication, program: Application, folder: Path, name: str) -> None:
+        self._app = app
+        self._program = program
+        self._folder = folder
+        self._name = name
+
+    def until(self, done: Callable[[], bool], limit_s: float = 60) -> None:
+        end = time.monotonic() + limit_s
+        while not done():
+            if time.monotonic() > end:
+                raise TimeoutError
+            self._app.processEvents()
+            time.sleep(0.002)
+
+    def pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end, seconds + 5)
+
+    def shoot(self, state: str) -> None:
+        self.pause(0.2)
+        self._program.window.grab().save(str(self._folder / f"{self._name}-{state}.png"))
+
+
+def _shoot_all(shooter: _Shooter, program: Application) -> None:
+    window, controller = program.window, program.controller
+    shooter.until(lambda: program.engine.state.status == "loading")
+    shooter.shoot("1-loading")
+    shooter.until(lambda: program.engine.state.status == "ready")
+    shooter.shoot("2-empty")
+    program.controller.set_chat_values(None, "Precise", {"temperature": 0.0, "max_tokens": 220})
+    program.context.send(QUESTION)
+    shooter.until(lambda: controller.runner.is_running)
+    shooter.until(lambda: len((controller.runner.live or _Nothing).text) > 300)
+    shooter.shoot("3-streaming")
+    shooter.until(lambda: not controller.runner.is_running)
+    shooter.pause(0.5)
+    window.chat.composer.set_text("And if I quantise the cache to 8 bits?")
+    shooter.pause(0.6)
+    shooter.shoot("4-answered")
+    controller.act(MessageAction("regenerate", controller.path[-1].id))
+    shooter.until(lambda: controller.runner.is_running)
+    shooter.until(lambda: not controller.runner.is_running)
+    shooter.pause(0.5)
+    shooter.shoot("5-version")
+    window.chat.composer.set_text("ship " * 9000)
+    shooter.pause(1.5)
+    shooter.shoot("6-overflow")
+    window.chat.composer.set_text("")
+    window.resize(1024, 700)
+    shooter.shoot("7-narrow")
+    window.resize(1440, 900)
+    program.models.load("/nowhere/nothing.gguf")
+    shooter.pause(1.0)
+    shooter.shoot("8-load-failed")
+
+
+class _Nothing:
+    text = ""
+
+
+def main() -> None:
+    """Take all pictures in both themes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    app = QApplication(["plimsoll"])
+    for theme in ("dark", "light"):
+        with tempfile.TemporaryDirectory() as name:
+            paths = Paths(Path(name) / "data", Path(name) / "cache")
+            paths.make()
+            program = Application(paths, str(starter_model()))
+            program.themes.set_mode(theme)  # type: ignore[arg-type]
+            program.window.resize(1440, 900)
+            program.window.show()
+            shooter = _Shooter(app, program, arguments.folder, theme)
+            _shoot_all(shooter, program)
+            closed: list[bool] = []
+            program.engine.closed.connect(lambda closed=closed: closed.append(True))
+            program.window.close()
+            shooter.until(lambda closed=closed: bool(closed))
+            program.release()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from inspector.records import TurnStats
+
+
+def _stats(**values: float) -> TurnStats:
+    base = {
+        "n_ctx": 4096, "prompt_tokens": 0, "reused_tokens": 0, "evaluated_tokens": 0,
+        "reply_tokens": 0,
+    }  # fmt: skip
+    return TurnStats(**(base | values))  # type: ignore[arg-type]
+
+
+def test_a37_prefill_counts_what_was_evaluated_not_what_was_cached() -> None:
+    stats = _stats(prompt_tokens=2012, reused_tokens=2000, evaluated_tokens=12, prefill_s=0.1)
+    assert stats.prefill_per_s == pytest.approx(120)
+    assert stats.reused_share == pytest.approx(2000 / 2012)
+
+
+def test_a37_decode_leaves_out_the_first_token_and_the_load() -> None:
+    stats = _stats(reply_tokens=78, decode_s=7.7, first_token_s=5.0, load_s=30.0)
+    assert stats.decode_per_s == pytest.approx(10)
+
+
+@pytest.mark.parametrize(("tokens", "seconds"), [(0, 0.0), (1, 0.0), (1, 5.0), (2, 0.0)])
+def test_a37_rate_of_nothing_is_unknown(tokens: int, seconds: float) -> None:
+    stats = _stats(
+        reply_tokens=tokens, decode_s=seconds, evaluated_tokens=min(tokens, 1), prefill_s=seconds
+    )
+    assert stats.decode_per_s is None
+    assert stats.prefill_per_s is None
+    assert _stats().reused_share is None
+
+
+def test_rates_are_finite_and_positive() -> None:
+    stats = _stats(reply_tokens=2, decode_s=1e-9, evaluated_tokens=2, prefill_s=1e-9)
+    for rate in (stats.decode_per_s, stats.prefill_per_s):
+        assert rate is not None
+        assert math.isfinite(rate)
+        assert rate > 0
+    assert _stats(prompt_tokens=5, reply_tokens=3).context_used_tokens == 8
