@@ -9,7 +9,7 @@ from app.ui.transcript.items import (
     NoticeAction,
 )
 
-__all__ = ["CODE_ANSWER", "MATH_ANSWER", "RICH_ANSWER", "conversation", "gallery"]
+__all__ = ["CODE_ANSWER", "MATH_ANSWER", "RICH_ANSWER", "conversation", "figures", "gallery"]
 
 CODE_ANSWER = """Each layer keeps one key and one value vector per **KV head**. With grouped-query \
 attention only 8 of the 32 heads store anything:

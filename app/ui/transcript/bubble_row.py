@@ -123,7 +123,7 @@ class BubbleRow(QWidget):
         )
         room = widest - 2 * pad_x
         self.text.height_at(room)
-        wanted = int(self.text.document().idealWidth() + 1)
+        wanted = int(self.text.document().idealWidth() + 3)
         files = self._entry.view.attachments if self._entry else ()
         metrics = QFontMetricsF(style.small_font)
         labels = [_attachment_label(file) for file in files]

@@ -41,21 +41,21 @@ _ALIGN: Final = {
 }
 
 
-def column_widths(
-    natural: list[float], room: float, *, narrowest: float, widest: float
-) -> list[float]:
-    """Return column widths for a room: natural ones if they fit, else long columns wrap.
+def column_widths(natural: list[float], room: float, narrowest: float) -> list[float]:
+    """Return column widths for a room: natural ones if they fit, else the longest wrap.
 
-    A column never gets less than ``narrowest`` (unless it needs less) nor more than ``widest``;
-    what does not fit then is scrolled to.
+    The longest columns share what the others leave, but none is pressed below ``narrowest``
+    (unless it needs less); what does not fit then is scrolled to.
     """
     if sum(natural) <= room:
         return natural
-    fair = max(room / max(len(natural), 1), narrowest)
-    long = [width for width in natural if width > fair]
-    spare = room - sum(width for width in natural if width <= fair)
-    share = spare / len(long) if long else fair
-    limit = min(max(share, fair), max(widest, fair))
+    left, limit = room, 0.0
+    for index, width in enumerate(sorted(natural)):
+        limit = left / (len(natural) - index)
+        if width > limit:
+            break
+        left -= width
+    limit = max(limit, narrowest)
     return [min(width, limit) for width in natural]
 
 
@@ -66,7 +66,6 @@ class _TableView(QTextEdit):
         super().__init__(owner)
         self._owner = owner
         make_plain_view(self)
-        self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self.cells = BlockDocument(host.style_in_force, host.formulas, self)
         self.setDocument(self.cells)
         self.viewport().setMouseTracking(True)
@@ -147,7 +146,7 @@ class TableRow(QWidget):
         self._shown: TableSlice | None = None
         self._grid: QTextTable | None = None
         self._lines: list[float] = []
-        self._content_width = 0.0
+        self._content_width = 0
         self.view = _TableView(host, self)
         self.view.horizontalScrollBar().valueChanged.connect(self._on_scrolled)
         self.restyle()
@@ -283,17 +282,14 @@ class TableRow(QWidget):
             style.px(REASONING_INSET) if self._row and self._row.reasoning else 0
         )
         room = max(width - left - 2, 60)
-        cells = self.view.cells
-        self._set_widths(room)
-        cells.setTextWidth(-1)
-        self._content_width = cells.size().width()
+        self._content_width = self._set_widths(room)
         bar = 0
         if self._slice.last and self._content_width > room:
             bar = max(self.view.horizontalScrollBar().sizeHint().height(), 6)
         body = self._grid_bottom()
         top = 1 if self._lead else 0
         end = 1 if self._slice.last else 0
-        self.view.setGeometry(left + 1, top, int(min(self._content_width, room)), body + bar)
+        self.view.setGeometry(left + 1, top, min(self._content_width, room), body + bar)
         if self._entry is not None:
             sideways = self._entry.table_scroll.get(self._slice.header, 0)
             self.view.horizontalScrollBar().setValue(sideways)
@@ -313,20 +309,23 @@ class TableRow(QWidget):
         pad = self._host.style_in_force.px(6)
         return int(max(box.bottom() for box in bottoms) + pad + 0.99)
 
-    def _set_widths(self, room: int) -> None:
-        """Give the columns their widths, which are the same in every slice of a table."""
+    def _set_widths(self, room: int) -> int:
+        """Give the columns their widths, the same in every slice of a table; return their sum."""
         if self._grid is None:
-            return
+            return 0
         style = self._host.style_in_force
         metrics = self.view.fontMetrics()
         padding = style.px(24) + 2
-        natural = [metrics.horizontalAdvance(text) * 1.08 + padding for text in self._slice.longest]
-        widths = column_widths(natural, room, narrowest=style.px(110), widest=style.px(420))
+        natural = [metrics.horizontalAdvance(text) * 1.18 + padding for text in self._slice.longest]
+        widths = column_widths(natural, room, style.px(170))
         made = self._grid.format()
         wanted = [QTextLength(QTextLength.Type.FixedLength, width) for width in widths]
         if made.columnWidthConstraints() != wanted:
             made.setColumnWidthConstraints(wanted)
             self._grid.setFormat(made)
+        total = int(sum(widths) + 0.99)
+        self.view.setLineWrapColumnOrWidth(total)
+        return total
 
     def _find_lines(self) -> None:
         """Note where lines of the table begin, for the rules between them."""

@@ -40,6 +40,7 @@ def make_plain_view(view: QTextEdit) -> None:
     view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     view.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
     view.setAcceptDrops(False)
+    view.setLineWrapMode(QTextEdit.LineWrapMode.FixedPixelWidth)
     view.viewport().setAutoFillBackground(False)
     # The widget is as high as its text; a selection that is drawn past the end, or a cursor that
     # is placed, must not scroll it.
@@ -104,8 +105,10 @@ class TextRow(QTextEdit):
 
     def height_at(self, width: int) -> int:
         """Return the height needed at a width."""
-        if self._document.textWidth() != width:
-            self._document.setTextWidth(width)
+        # Told to the widget rather than to the document, which the widget would else lay out at
+        # the width it still has.
+        if self.lineWrapColumnOrWidth() != width:
+            self.setLineWrapColumnOrWidth(width)
         return int(self._document.size().height() + 0.99)
 
     def formula_ready(self, latex: str) -> None:

@@ -38,13 +38,13 @@ def test_full_slices_of_a_growing_table_do_not_change() -> None:
 
 
 def test_columns_that_fit_keep_their_widths() -> None:
-    assert column_widths([50, 80], 200, narrowest=40, widest=100) == [50, 80]
+    assert column_widths([50, 80], 200, 40) == [50, 80]
 
 
 def test_long_columns_wrap_and_short_ones_do_not() -> None:
-    assert column_widths([50, 900], 400, narrowest=60, widest=600) == [50, 350]
+    assert column_widths([50, 900], 400, 60) == [50, 350]
+    assert column_widths([900, 50, 700], 450, 60) == [200, 50, 200]
 
 
 def test_many_columns_are_scrolled_to_rather_than_crushed() -> None:
-    widths = column_widths([200.0] * 20, 400, narrowest=110, widest=420)
-    assert widths == [110] * 20
+    assert column_widths([200.0, 90.0] * 10, 400, 110) == [110, 90] * 10

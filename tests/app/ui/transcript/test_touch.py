@@ -346,3 +346,20 @@ def test_maths_answer_can_be_copied_as_written(view: Transcript) -> None:
     view.set_messages([MessageView("a", "assistant", MATH_ANSWER)])
     view.act("copy", "a")
     assert _clipboard() == MATH_ANSWER
+
+
+def test_bubble_is_as_high_as_its_text(view: Transcript) -> None:
+    question = "How much memory does one token of KV cache take in this model? Show the arithmetic."
+    for width in range(500, 900, 7):
+        view.resize(width, 700)
+        view.set_messages([MessageView("u", "user", question + " In Python." * (width % 3))])
+        (row,) = widgets(view, TextRow)
+        assert row.height() - row.document().size().height() <= 1
+
+
+def test_long_cells_wrap_when_a_table_is_wider_than_the_column(view: Transcript) -> None:
+    remark = "as published, measured with perplexity on a long text and compared " * 4
+    view.set_messages([MessageView("a", "assistant", f"| a | b |\n|---|---|\n| 1 | {remark} |\n")])
+    (row,) = widgets(view, TableRow)
+    assert row.view.horizontalScrollBar().maximum() == 0
+    assert row.height() > 90
