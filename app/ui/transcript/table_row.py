@@ -317,13 +317,13 @@ class TableRow(QWidget):
         metrics = self.view.fontMetrics()
         padding = style.px(24) + 2
         natural = [metrics.horizontalAdvance(text) * 1.18 + padding for text in self._slice.longest]
-        widths = column_widths(natural, room, style.px(170))
+        widths = [int(width) for width in column_widths(natural, room, style.px(170))]
         made = self._grid.format()
         wanted = [QTextLength(QTextLength.Type.FixedLength, width) for width in widths]
         if made.columnWidthConstraints() != wanted:
             made.setColumnWidthConstraints(wanted)
             self._grid.setFormat(made)
-        total = int(sum(widths) + 0.99)
+        total = sum(widths)
         self.view.setLineWrapColumnOrWidth(total)
         return total
 

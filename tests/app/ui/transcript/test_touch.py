@@ -362,4 +362,4 @@ def test_long_cells_wrap_when_a_table_is_wider_than_the_column(view: Transcript)
     view.set_messages([MessageView("a", "assistant", f"| a | b |\n|---|---|\n| 1 | {remark} |\n")])
     (row,) = widgets(view, TableRow)
     assert row.view.horizontalScrollBar().maximum() == 0
-    assert row.height() > 90
+    assert row.height() > 80
