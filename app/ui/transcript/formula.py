@@ -12,14 +12,15 @@ import math
 import re
 import warnings
 from collections import OrderedDict
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
+
+from app.ui.transcript.worker import Worker
 
 __all__ = ["Drawing", "FormulaService", "formula_pixmap"]
 
@@ -95,15 +96,13 @@ class FormulaService(QObject):
     """
 
     ready = Signal(str)
-    _drawn = Signal(object, object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._known: OrderedDict[tuple[str, bool], Drawing | None] = OrderedDict()
         self._pending: set[tuple[str, bool]] = set()
-        self._executor: ThreadPoolExecutor | None = None
-        self._closed = False
-        self._drawn.connect(self._on_drawn, Qt.ConnectionType.QueuedConnection)
+        self._worker = Worker("formula", self)
+        self._worker.finished.connect(self._on_drawn)
 
     def lookup(self, latex: str, *, display: bool) -> Lookup:
         """Return a formula's drawing, or say that it is being made or can't be."""
@@ -111,21 +110,12 @@ class FormulaService(QObject):
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key] or "failed"
-        if len(latex) > _MAX_LENGTH or _depth(latex) > _MAX_DEPTH or self._closed:
+        if len(latex) > _MAX_LENGTH or _depth(latex) > _MAX_DEPTH or self._worker.closed:
             return "failed"
         if key not in self._pending:
             self._pending.add(key)
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(1, thread_name_prefix="formula")
-            self._executor.submit(_draw, latex, display).add_done_callback(
-                lambda future: self._report(key, future)
-            )
+            self._worker.submit(key, partial(_draw, latex, display))
         return "pending"
-
-    def _report(self, key: tuple[str, bool], future: Future[Drawing | None]) -> None:
-        """Hand a drawing to the window's thread; runs in the worker's."""
-        if not self._closed and not future.cancelled():
-            self._drawn.emit(key, future.result())
 
     @Slot(object, object)
     def _on_drawn(self, key: Any, drawing: Any) -> None:
@@ -137,10 +127,7 @@ class FormulaService(QObject):
 
     def close(self) -> None:
         """Stop drawing; waits for the formula that is being drawn."""
-        self._closed = True
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
-            self._executor = None
+        self._worker.close()
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,8 @@
 """Colours of code: Pygments in small steps, results kept, nothing on the way of a repaint.
 
 A lexer is a generator, so a long block is worked off between events, a few milliseconds at a
-time. Code that is still being written, or is very long, stays plain.
+time. Pygments and a language's lexer are imported in a thread when first needed. Code that is
+still being written, or is very long, stays plain.
 """
 
 from __future__ import annotations
@@ -9,11 +10,18 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-__all__ = ["Highlighter", "LineSpans", "Spans", "iter_line_spans"]
+from app.ui.transcript.worker import Worker
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+__all__ = ["MAX_CODE", "Highlighter", "LineSpans", "Spans", "iter_line_spans", "load_lexer"]
 
 CodeStyle: TypeAlias = Literal["keyword", "function", "number", "string", "type", "comment"]
 LineSpans: TypeAlias = list[tuple[int, int, str]]
@@ -24,6 +32,7 @@ MAX_CODE: Final = 120_000
 _STEP_S: Final = 0.004
 _LIMIT_S: Final = 3.0
 _KEPT: Final = 128
+_LANGUAGES: Final = 64
 
 _STYLES: Final = (
     ("Token.Keyword.Type", "type"),
@@ -64,18 +73,22 @@ def _units(text: str) -> int:
     return len(text) + sum(char > "\uffff" for char in text)
 
 
-def iter_line_spans(code: str, language: str) -> Iterator[Spans]:
-    """Yield the spans after each token: the same list, growing, a list a line.
+def load_lexer(language: str) -> Lexer | None:
+    """Return the lexer of a language, None when there is none.
 
-    An unknown language yields nothing.
+    The first call for a language imports modules, which takes as long as several frames.
     """
     from pygments.lexers import get_lexer_by_name
     from pygments.util import ClassNotFound
 
     try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
-        return
+        return None
+
+
+def iter_line_spans(code: str, lexer: Lexer) -> Iterator[Spans]:
+    """Yield the spans after each token: the same list, growing, a list a line."""
     styles: dict[object, str] = {}
     found: Spans = [[]]
     column = 0
@@ -102,6 +115,19 @@ def iter_line_spans(code: str, language: str) -> Iterator[Spans]:
         yield found
 
 
+@dataclass(slots=True)
+class _Job:
+    """A request that is being worked off."""
+
+    owner: object
+    code: str
+    language: str
+    done: Callable[[Spans], None]
+    steps: Iterator[Spans] | None = None
+    spans: Spans = field(default_factory=list)
+    used_s: float = 0.0
+
+
 class Highlighter(QObject):
     """Works off requests between events.
 
@@ -111,9 +137,11 @@ class Highlighter(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._kept: OrderedDict[tuple[str, str], Spans] = OrderedDict()
-        self._jobs: OrderedDict[object, tuple[str, str, Callable[[Spans], None]]] = OrderedDict()
-        self._running: tuple[object, Iterator[Spans], float] | None = None
-        self._spans: Spans = []
+        self._jobs: dict[object, _Job] = {}
+        self._lexers: dict[str, Lexer | None] = {}
+        self._loading: set[str] = set()
+        self._worker = Worker("lexers", self)
+        self._worker.finished.connect(self._on_loaded)
         self._timer = QTimer(self)
         self._timer.setInterval(6)
         self._timer.timeout.connect(self._step)
@@ -130,45 +158,62 @@ class Highlighter(QObject):
     ) -> None:
         """Ask for the spans; one request an owner."""
         self.cancel(owner)
-        if not language or len(code) > MAX_CODE:
+        if not language or len(code) > MAX_CODE or self._worker.closed:
             return
-        self._jobs[owner] = (code, language, done)
-        self._timer.start()
+        self._jobs[owner] = _Job(owner, code, language, done)
+        if language in self._lexers:
+            self._timer.start()
+        elif language not in self._loading:
+            self._loading.add(language)
+            self._worker.submit(language, partial(load_lexer, language))
 
     def cancel(self, owner: object) -> None:
         """Forget a request."""
         self._jobs.pop(owner, None)
-        if self._running is not None and self._running[0] is owner:
-            self._running = None
+
+    def close(self) -> None:
+        """Stop working."""
+        self._timer.stop()
+        self._jobs.clear()
+        self._worker.close()
+
+    @Slot(object, object)
+    def _on_loaded(self, language: Any, lexer: Any) -> None:
+        self._loading.discard(language)
+        if len(self._lexers) > _LANGUAGES:
+            self._lexers.clear()  # a text may name any number of languages
+        self._lexers[language] = lexer
+        self._timer.start()
+
+    def _next_job(self) -> _Job | None:
+        for job in self._jobs.values():
+            if job.language in self._lexers:
+                return job
+        return None
 
     @Slot()
     def _step(self) -> None:
         end = time.perf_counter() + _STEP_S
-        while time.perf_counter() < end:
-            if self._running is None:
-                if not self._jobs:
-                    self._timer.stop()
-                    return
-                owner = next(iter(self._jobs))
-                code, language, _ = self._jobs[owner]
-                self._running = (owner, iter_line_spans(code, language), 0.0)
-                self._spans = []
-            owner, spans, used = self._running
-            begun = time.perf_counter()
+        while (now := time.perf_counter()) < end:
+            job = self._next_job()
+            if job is None:
+                self._timer.stop()
+                return
+            if job.steps is None:
+                lexer = self._lexers[job.language]
+                job.steps = iter_line_spans(job.code, lexer) if lexer is not None else iter(())
             finished = False
             while not finished and time.perf_counter() < end:
-                found = next(spans, None)
+                found = next(job.steps, None)
                 finished = found is None
-                self._spans = found if found is not None else self._spans
-            used += time.perf_counter() - begun
-            self._running = (owner, spans, used)
-            if finished or used > _LIMIT_S:
-                self._finish(owner)
+                job.spans = found if found is not None else job.spans
+            job.used_s += time.perf_counter() - now
+            if finished or job.used_s > _LIMIT_S:
+                self._finish(job)
 
-    def _finish(self, owner: object) -> None:
-        code, language, done = self._jobs.pop(owner)
-        self._running = None
-        self._kept[(language, code)] = self._spans
+    def _finish(self, job: _Job) -> None:
+        del self._jobs[job.owner]
+        self._kept[(job.language, job.code)] = job.spans
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
-        done(self._spans)
+        job.done(job.spans)

@@ -88,6 +88,7 @@ class Transcript(QAbstractScrollArea):
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._on_focus_changed)
         self.destroyed.connect(self._formulas.close)
+        self.destroyed.connect(self._highlighter.close)
 
     # What rows ask of the transcript (RowHost).
 
@@ -264,6 +265,11 @@ class Transcript(QAbstractScrollArea):
             offset = found.widget.select_text(needle)
             self._flow.scroll_to_row(entry, row, self.viewport().height() // 3 - offset)
             self.lay_out()
+
+    def close_workers(self) -> None:
+        """End the threads; call it before the program ends."""
+        self._formulas.close()
+        self._highlighter.close()
 
     def _announce(self, words: str) -> None:
         """Let a screen reader say something."""

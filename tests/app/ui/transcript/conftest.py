@@ -25,7 +25,7 @@ def view(qtbot: QtBot, themes: ThemeManager) -> Iterator[Transcript]:
     qtbot.waitExposed(made)
     yield made
     made.clear()
-    made.formulas.close()
+    made.close_workers()
 
 
 @pytest.fixture

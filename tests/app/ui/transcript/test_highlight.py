@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from pytestqt.qtbot import QtBot
 
-from app.ui.transcript.highlight import MAX_CODE, Highlighter, Spans, iter_line_spans
+from app.ui.transcript.highlight import MAX_CODE, Highlighter, Spans, iter_line_spans, load_lexer
 
 PYTHON = "def f(x):\n    return 2 * g(x)  # twice 🙂\ns = '🙂' + 'b'\n"
 
 
 def _spans(code: str, language: str) -> Spans:
-    *_, last = [[], *iter_line_spans(code, language)]
+    lexer = load_lexer(language)
+    assert lexer is not None
+    *_, last = [[], *iter_line_spans(code, lexer)]
     return last
 
 
@@ -28,11 +33,17 @@ def test_places_are_counted_as_qt_counts() -> None:
 
 
 def test_unknown_language_has_no_colours() -> None:
-    assert _spans("x", "no-such-language") == []
+    assert load_lexer("no-such-language") is None
 
 
-def test_work_is_done_between_events_and_kept(qtbot: QtBot) -> None:
-    highlighter = Highlighter()
+@pytest.fixture
+def highlighter(qtbot: QtBot) -> Iterator[Highlighter]:
+    made = Highlighter()
+    yield made
+    made.close()
+
+
+def test_work_is_done_between_events_and_kept(qtbot: QtBot, highlighter: Highlighter) -> None:
     results: list[Spans] = []
     highlighter.request("owner", PYTHON, "python", results.append)
     assert results == []
@@ -41,8 +52,9 @@ def test_work_is_done_between_events_and_kept(qtbot: QtBot) -> None:
     assert results[0] == _spans(PYTHON, "python")
 
 
-def test_cancelled_and_too_long_requests_never_answer(qtbot: QtBot) -> None:
-    highlighter = Highlighter()
+def test_cancelled_and_too_long_requests_never_answer(
+    qtbot: QtBot, highlighter: Highlighter
+) -> None:
     results: list[Spans] = []
     highlighter.request("a", "x = 1", "python", results.append)
     highlighter.cancel("a")
@@ -51,3 +63,11 @@ def test_cancelled_and_too_long_requests_never_answer(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: bool(results))
     assert highlighter.known("x = 1", "python") is None
     assert len(results) == 1
+
+
+def test_block_of_an_unknown_language_is_answered_plainly(
+    qtbot: QtBot, highlighter: Highlighter
+) -> None:
+    results: list[Spans] = []
+    highlighter.request("a", "x", "no-such-language", results.append)
+    qtbot.waitUntil(lambda: results == [[]])
