@@ -1,15 +1,39 @@
-"""What one turn measured, with nothing derived stored: rates are computed where they are shown.
+"""What was measured and on what, with nothing derived stored: rates are computed where shown.
 
 A rate is only as honest as its numerator. Prefill counts tokens that were really evaluated, never
 those found in the cache; decode starts after the first token, so that neither loading nor prefill
 leaks into it; a rate of fewer than two tokens or of no time is unknown, not zero or infinite.
+
+Records are JSON by msgspec. They carry the identity of engine build, computer, model and settings,
+so that a turn can be read, replayed and compared years later without the model or the machine. A
+field added later has a default, so that old records stay readable.
 """
 
 from __future__ import annotations
 
+import hashlib
+from typing import Literal, TypeAlias, TypeVar
+
 import msgspec
 
-__all__ = ["TurnStats"]
+from inspector.plan_record import PlanRecord, SettingsRecord
+
+__all__ = [
+    "BenchRecord",
+    "BenchRow",
+    "BufferRecord",
+    "DeviceSample",
+    "Identity",
+    "LoadRecord",
+    "MemorySample",
+    "SettingsRecord",
+    "TurnRecord",
+    "TurnStats",
+    "decode_record",
+    "encode_record",
+]
+
+BufferKind: TypeAlias = Literal["weights", "kv", "state", "compute", "output"]
 
 
 class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +41,10 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
 
     Times are seconds of a monotonic clock in the worker. ``prompt_tokens`` is the whole prompt:
     ``reused_tokens`` of it lay in the KV cache already, ``evaluated_tokens`` went through the
-    model. ``decode_s`` runs from the first generated token to the last.
+    model. ``decode_s`` runs from the first generated token to the last. ``samples`` are (tokens of
+    the reply so far, seconds since its first token), along the reply. ``load_id`` names the
+    `LoadRecord` under which the turn ran, ``peak_bytes`` the most private memory that the engine's
+    process held in it.
     """
 
     n_ctx: int
@@ -34,6 +61,9 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 0
     threads_batch: int = 0
     load_s: float | None = None
+    samples: tuple[tuple[int, float], ...] = ()
+    peak_bytes: int | None = None
+    load_id: str | None = None
 
     @property
     def prefill_per_s(self) -> float | None:
@@ -60,3 +90,166 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     def context_used_tokens(self) -> int:
         """Tokens of the window that the conversation takes after this turn."""
         return self.prompt_tokens + self.reply_tokens
+
+    @property
+    def mean_depth_tokens(self) -> int:
+        """Tokens in the cache half-way through the reply: where its decode rate belongs."""
+        return self.prompt_tokens + self.reply_tokens // 2
+
+    def rates_along(self, least_tokens: int = 16) -> tuple[tuple[int, float], ...]:
+        """Return (depth in tokens, tokens per second) over stretches of the reply.
+
+        A stretch has at least ``least_tokens`` tokens; the whole reply is one if it is shorter.
+        """
+        points: list[tuple[int, float]] = []
+        before = (1, 0.0)
+        for tokens, seconds in self.samples:
+            count, spent = tokens - before[0], seconds - before[1]
+            if count >= least_tokens and spent > 0:
+                points.append((self.prompt_tokens + before[0] + count // 2, count / spent))
+                before = (tokens, seconds)
+        whole = self.decode_per_s
+        if not points and whole is not None:
+            points.append((self.mean_depth_tokens, whole))
+        return tuple(points)
+
+
+class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory of one device at one moment; None is unknown.
+
+    ``spilled_bytes`` is what the driver moved to system memory (shared memory on Windows, GTT on
+    AMD), where it can be read.
+    """
+
+    name: str
+    kind: str
+    total_bytes: int | None = None
+    free_bytes: int | None = None
+    spilled_bytes: int | None = None
+
+
+class MemorySample(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory of the computer's devices and of the engine's process, at ``at_ms`` since 1970.
+
+    ``private_bytes`` are the process's own pages, ``mapped_bytes`` pages of the model's file that
+    lie in memory: those are given back whenever another program needs them.
+    """
+
+    at_ms: int
+    devices: tuple[DeviceSample, ...] = ()
+    private_bytes: int | None = None
+    mapped_bytes: int | None = None
+
+    def device(self, name: str) -> DeviceSample | None:
+        """Return what was seen of a device."""
+        return next((item for item in self.devices if item.name == name), None)
+
+
+class BufferRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A buffer as the engine's own log gives it (exact to 0.01 MiB)."""
+
+    device: str
+    what: BufferKind
+    size_bytes: int
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """On what something was measured. ``fingerprint`` is of the model's file."""
+
+    engine: str
+    cpu: str = ""
+    system_info: str = ""
+    machine: str = ""
+    program: str = ""
+    model_path: str = ""
+    model_name: str = ""
+    fingerprint: str = ""
+
+
+class LoadRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One load: what was planned, what the engine made of it, memory before and after.
+
+    ``layers_offloaded`` of ``layers_total`` (the output counts as one) are what really lies on
+    accelerators. ``flash_attention`` None means that the log didn't say.
+    """
+
+    at_ms: int
+    identity: Identity
+    settings: SettingsRecord
+    plan: PlanRecord | None = None
+    buffers: tuple[BufferRecord, ...] = ()
+    before: MemorySample | None = None
+    after: MemorySample | None = None
+    load_s: float = 0.0
+    layers_offloaded: int = 0
+    layers_total: int = 0
+    gpu_layers_asked: int = 0
+    memory: str = "plain"
+    swa_window: int = 0
+    n_ctx_train: int = 0
+    notices: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Return a name that is the same for the same record, wherever it is kept."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+
+
+class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of a conversation with what it ran on."""
+
+    at_ms: int
+    stats: TurnStats
+    conversation: str = ""
+    message: str = ""
+    model_name: str = ""
+    stop: str | None = None
+    load: LoadRecord | None = None
+
+
+class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Repeats of one test: ``prefill`` of ``tokens``, or ``decode`` of ``tokens`` at a depth.
+
+    ``samples`` are tokens per second, over all sequences together. Predictions are of the same
+    unit; None where a bandwidth is unknown.
+    """
+
+    test: Literal["prefill", "decode"]
+    depth: int
+    sequences: int
+    tokens: int
+    samples: tuple[float, ...]
+    predicted: float | None = None
+    predicted_high: float | None = None
+    ceiling: float | None = None
+    bytes_per_token: int | None = None
+
+
+class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the benchmark. ``busy`` says what else used the processors, empty if quiet."""
+
+    at_ms: int
+    load: LoadRecord
+    rows: tuple[BenchRow, ...]
+    busy: str = ""
+    skipped: tuple[str, ...] = ()
+
+
+_Record = TypeVar("_Record", LoadRecord, TurnRecord, BenchRecord, TurnStats, MemorySample)
+
+
+def encode_record(record: _Record) -> bytes:
+    """Return a record as JSON."""
+    return msgspec.json.encode(record)
+
+
+def decode_record(data: bytes, kind: type[_Record]) -> _Record:
+    """Return the record that JSON holds.
+
+    Raises:
+        ValueError: it holds none of that kind.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"This is no record: {error}") from error

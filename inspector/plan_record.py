@@ -1,0 +1,238 @@
+"""A plan as it is kept and drawn: plain values, without the model's file or the planner.
+
+The panel draws from these alone, before loading, after it and from a record made on another
+computer, so that all three look alike and a replay needs neither the model nor its machine.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Literal, TypeAlias
+
+import msgspec
+
+__all__ = [
+    "Changes",
+    "FindingRecord",
+    "FixRecord",
+    "GrowthLine",
+    "ModelRecord",
+    "PlanRecord",
+    "PlannedDevice",
+    "RatePoint",
+    "SettingsRecord",
+    "Severity",
+]
+
+Severity: TypeAlias = Literal["error", "warning", "note"]
+Changes: TypeAlias = dict[str, str | int | bool | None]
+
+
+class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model is or would be loaded. ``flash_attention`` None is not known."""
+
+    n_ctx: int
+    n_batch: int = 512
+    n_ubatch: int = 512
+    type_k: str = "f16"
+    type_v: str = "f16"
+    flash_attention: bool | None = None
+    swa_full: bool = False
+    gpu_layers: int = -1
+    sequences: int = 1
+    threads: int = 0
+    threads_batch: int = 0
+    mmap: bool = True
+    compatibility: bool = False
+
+
+class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model card shows; None is unknown. ``types`` are (tensor type, tensors, bytes)."""
+
+    name: str
+    architecture: str
+    quantization: str | None = None
+    file_bytes: int = 0
+    weights_bytes: int = 0
+    bits_per_weight: float | None = None
+    parameters: int = 0
+    parameters_active: int | None = None
+    layers: int | None = None
+    embedding_length: int | None = None
+    heads: int | None = None
+    kv_heads: tuple[int, ...] = ()
+    key_length: int | None = None
+    value_length: int | None = None
+    context_length: int | None = None
+    vocab_size: int | None = None
+    sliding_window: int | None = None
+    sliding_layers: int = 0
+    experts: int | None = None
+    experts_used: int | None = None
+    bytes_read_per_token: int | None = None
+    score_matrix_bytes: int | None = None
+    types: tuple[tuple[str, int, int], ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """What is planned for a device, in bytes. Devices with the same ``pool`` share one memory."""
+
+    name: str
+    kind: str
+    pool: str
+    description: str = ""
+    backend: str = ""
+    total_bytes: int | None = None
+    free_bytes: int | None = None
+    weights_bytes: int = 0
+    kv_bytes: int = 0
+    state_bytes: int = 0
+    compute_bytes: int = 0
+    output_bytes: int = 0
+    overhead_bytes: int = 0
+    bandwidth_bytes_per_s: float | None = None
+    bandwidth_basis: str = "assumed"
+    flops_per_s: float | None = None
+    flops_basis: str = "assumed"
+
+    @property
+    def used_bytes(self) -> int:
+        """Return everything that the model takes here."""
+        return (
+            self.weights_bytes
+            + self.kv_bytes
+            + self.state_bytes
+            + self.compute_bytes
+            + self.output_bytes
+            + self.overhead_bytes
+        )
+
+
+class RatePoint(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Decoding with ``depth`` tokens in the cache: bytes a token reads, and tokens per second."""
+
+    depth: int
+    bytes_per_token: int
+    ceiling: float | None
+    low: float | None
+    high: float | None
+
+
+class GrowthLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes in use by the cache over tokens, for a cache type: corners of a polygon."""
+
+    cache_type: str
+    points: tuple[tuple[int, int], ...]
+
+    def at(self, tokens: int) -> int:
+        """Return the bytes in use at a number of tokens."""
+        if not self.points:
+            return 0
+        index = bisect_right([point[0] for point in self.points], tokens)
+        if index == 0:
+            return self.points[0][1]
+        if index == len(self.points):
+            return self.points[-1][1]
+        (x0, y0), (x1, y1) = self.points[index - 1], self.points[index]
+        return y0 + round((y1 - y0) * (tokens - x0) / (x1 - x0))
+
+    def tokens_at(self, size_bytes: int) -> int | None:
+        """Return the tokens at which that many bytes are in use, None if it is never so."""
+        for (x0, y0), (x1, y1) in zip(self.points, self.points[1:], strict=False):
+            if y1 > y0 and y0 <= size_bytes <= y1:
+                return x0 + round((x1 - x0) * (size_bytes - y0) / (y1 - y0))
+        return None
+
+
+class FixRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of load settings that would help, and what it would do by the plan.
+
+    ``changes`` are values of load settings by key; empty where something else must be done.
+    """
+
+    text: str
+    changes: Changes = {}
+    effect: str = ""
+
+
+class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Something worth saying: what, why, what it costs, and what would help."""
+
+    id: str
+    severity: Severity
+    text: str
+    cause: str = ""
+    cost: str = ""
+    fixes: tuple[FixRecord, ...] = ()
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One way of loading a model on one machine, as predicted.
+
+    ``layer_devices`` has the device of each layer, the output last; ``curve`` the decode rate over
+    the depth; ``growth`` the cache over tokens, the chosen type first. ``kv_formula`` is the
+    cache's size per token with values filled in.
+    """
+
+    model: ModelRecord
+    settings: SettingsRecord
+    machine: str
+    devices: tuple[PlannedDevice, ...]
+    layer_devices: tuple[str, ...]
+    kv_bytes_per_token: int
+    state_bytes: int
+    kv_formula: str
+    compute_margin: float
+    curve: tuple[RatePoint, ...]
+    growth: tuple[GrowthLine, ...]
+    prefill_per_s: float | None
+    prefill_flops_per_token: float
+    max_context: int | None
+    max_sequences: int | None
+    fits: bool | None
+    findings: tuple[FindingRecord, ...] = ()
+
+    def device(self, name: str) -> PlannedDevice | None:
+        """Return the plan of a device."""
+        return next((item for item in self.devices if item.name == name), None)
+
+    @property
+    def layers_offloaded(self) -> int:
+        """Return how many layers, the output included, lie off the CPU."""
+        host = {device.name for device in self.devices if device.kind == "cpu"}
+        return sum(name not in host for name in self.layer_devices)
+
+    @property
+    def layers_total(self) -> int:
+        """Return how many layers there are, the output included."""
+        return len(self.layer_devices)
+
+    def rate_at(self, depth: int) -> RatePoint | None:
+        """Return the prediction at a depth, between the points of the curve by time per token."""
+        if not self.curve:
+            return None
+        depths = [point.depth for point in self.curve]
+        index = bisect_right(depths, depth)
+        if index == 0:
+            return self.curve[0]
+        if index == len(depths):
+            return self.curve[-1]
+        before, after = self.curve[index - 1], self.curve[index]
+        share = (depth - before.depth) / (after.depth - before.depth)
+        return RatePoint(
+            depth=depth,
+            bytes_per_token=round(
+                before.bytes_per_token + share * (after.bytes_per_token - before.bytes_per_token)
+            ),
+            ceiling=_between(before.ceiling, after.ceiling, share),
+            low=_between(before.low, after.low, share),
+            high=_between(before.high, after.high, share),
+        )
+
+
+def _between(first: float | None, second: float | None, share: float) -> float | None:
+    """Return the rate between two; times add up along the depth, rates don't."""
+    if not first or not second:
+        return None
+    return 1.0 / (1.0 / first + share * (1.0 / second - 1.0 / first))

@@ -1,0 +1,350 @@
+"""From a plan to what is kept and drawn of it: curves over the depth, growth, effects of changes.
+
+Everything is computed once a plan, in about a millisecond each, so that the panel only draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from gguf_tools.facts import ModelFacts
+from gguf_tools.findings import Finding
+from gguf_tools.kv import KvCache, kv_caches
+from gguf_tools.machine import Machine
+from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
+from gguf_tools.plan import Plan, make_plan
+from gguf_tools.quants import cache_type
+from gguf_tools.rates import decode_ceiling, expected_share, token_bytes
+from gguf_tools.settings import LoadSettings, refusal
+from gguf_tools.units import ceil_div, format_bytes, round_up
+from inspector.plan_record import (
+    Changes,
+    FindingRecord,
+    FixRecord,
+    GrowthLine,
+    ModelRecord,
+    PlannedDevice,
+    PlanRecord,
+    RatePoint,
+    SettingsRecord,
+)
+
+__all__ = ["effect_of", "load_settings", "model_record", "plan_record", "planned_again"]
+
+_DEFAULT_CONTEXT: Final = 8192
+_CELLS: Final = 256
+_CURVE_POINTS: Final = 48
+_CACHE_TYPES: Final = ("f16", "q8_0", "q4_0")
+_PLANNED_KEYS: Final = {
+    "n_batch": "batch",
+    "n_ubatch": "ubatch",
+    "type_k": "type_k",
+    "type_v": "type_v",
+    "gpu_layers": "gpu_layers",
+    "flash_attention": "flash_attention",
+    "swa_full": "swa_full",
+    "mmap": "mmap",
+    "experts_on_cpu": "experts_on_cpu",
+}
+
+
+def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
+    """Return planner settings for this program's load settings by key.
+
+    The rules are those of the engine's side: without a context the trained length up to 8,192,
+    one row of logits a sequence, one cache for all sequences, no repacking in compatibility mode.
+    """
+    chosen = {
+        name: values[key]
+        for key, name in _PLANNED_KEYS.items()
+        if key in values and values[key] is not None
+    }
+    context = values.get("n_ctx")
+    if context is None:
+        context = min(facts.context_length or _DEFAULT_CONTEXT, _DEFAULT_CONTEXT)
+    sequences = int(values.get("sequences") or 1)
+    return LoadSettings(
+        context=round_up(int(context), _CELLS),
+        sequences=sequences,
+        unified=sequences > 1,
+        outputs=sequences,
+        extra_buffers=not values.get("compatibility", False),
+        **chosen,
+    )
+
+
+def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
+    """Return what is kept and drawn of a plan; ``asked`` adds threads and the like."""
+    memory, machine = plan.memory, plan.machine
+    settings = memory.settings
+    names = [device.name for device in machine.devices]
+    base = asked or SettingsRecord(n_ctx=settings.context)
+    return PlanRecord(
+        model=model_record(plan.facts, settings.kv.context),
+        settings=SettingsRecord(
+            n_ctx=settings.context,
+            n_batch=settings.batch,
+            n_ubatch=settings.ubatch,
+            type_k=settings.kv.type_k.name.lower(),
+            type_v=settings.kv.type_v.name.lower(),
+            flash_attention=settings.flash_attention,
+            swa_full=plan.load.swa_full,
+            gpu_layers=plan.load.gpu_layers,
+            sequences=settings.sequences,
+            threads=base.threads,
+            threads_batch=base.threads_batch,
+            mmap=plan.load.mmap,
+            compatibility=not plan.load.extra_buffers,
+        ),
+        machine=machine.name,
+        devices=tuple(_device(plan, item, index) for index, item in enumerate(memory.devices)),
+        layer_devices=tuple(names[index] for index in memory.placement.layers),
+        kv_bytes_per_token=memory.kv_bytes_per_token,
+        state_bytes=memory.state_bytes,
+        kv_formula=_kv_formula(plan),
+        compute_margin=memory.compute_margin,
+        curve=_curve(plan),
+        growth=_growth(plan),
+        prefill_per_s=plan.prefill.expected,
+        prefill_flops_per_token=plan.prefill.flops_per_token,
+        max_context=plan.max_context,
+        max_sequences=plan.max_sequences,
+        fits=plan.fits,
+        findings=tuple(_finding(plan, item) for item in plan.findings),
+    )
+
+
+def model_record(facts: ModelFacts, context: int = 0) -> ModelRecord:
+    """Return what the model card shows, with the score matrix of a prompt of ``context``."""
+    return ModelRecord(
+        name=facts.name,
+        architecture=facts.architecture or "unknown",
+        quantization=facts.quantization,
+        file_bytes=facts.file_bytes,
+        weights_bytes=facts.weights_bytes,
+        bits_per_weight=facts.bits_per_weight,
+        parameters=facts.parameters,
+        parameters_active=facts.parameters_active,
+        layers=facts.layers,
+        embedding_length=facts.embedding_length,
+        heads=facts.heads,
+        kv_heads=facts.kv_heads or (),
+        key_length=facts.key_length,
+        value_length=facts.value_length,
+        context_length=facts.context_length,
+        vocab_size=facts.vocab_size,
+        sliding_window=facts.sliding_window,
+        sliding_layers=facts.sliding_layers,
+        experts=facts.experts,
+        experts_used=facts.experts_used,
+        bytes_read_per_token=facts.bytes_read_per_token,
+        score_matrix_bytes=(
+            score_matrix_bytes(context, facts.heads) if context and facts.heads else None
+        ),
+        types=tuple(
+            (name, share.tensors, share.bytes) for name, share in facts.tensor_types.items()
+        ),
+        assumed=facts.assumed,
+    )
+
+
+def planned_again(plan: Plan, changes: Changes, machine: Machine | None = None) -> Plan | None:
+    """Return the plan with other load settings, None where they can't be planned."""
+    chosen = {_PLANNED_KEYS[key]: changes[key] for key in changes if key in _PLANNED_KEYS}
+    if changes.get("n_ctx") is not None:
+        chosen["context"] = changes["n_ctx"]
+    if "compatibility" in changes:
+        chosen["extra_buffers"] = not changes["compatibility"]
+    if not chosen:
+        return None
+    try:
+        load = replace(plan.load, **chosen)  # type: ignore[arg-type]
+        return make_plan(plan.facts, load, machine or plan.machine)
+    except ValueError:
+        return None
+
+
+def effect_of(plan: Plan, changes: Changes) -> str:
+    """Return in words what changed load settings would do by the plan; empty if unknown."""
+    after = planned_again(plan, changes)
+    if after is None:
+        return ""
+    parts = []
+    saved = sum(item.total_bytes for item in plan.memory.devices) - sum(
+        item.total_bytes for item in after.memory.devices
+    )
+    if abs(saved) >= 1 << 20:
+        parts.append(f"{'frees' if saved > 0 else 'takes'} {format_bytes(abs(saved))}")
+    if plan.fits is False and after.fits:
+        parts.append("then it fits")
+    elif after.fits is False:
+        parts.append("it does not fit then")
+    before, now = plan.decode, after.decode
+    if before.expected_high and now.expected_high and now.expected_low:
+        ratio = now.expected_high / before.expected_high
+        if abs(ratio - 1) >= 0.02:
+            parts.append(f"{now.expected_low:.0f} to {now.expected_high:.0f} tok/s")
+    return ", ".join(parts)
+
+
+# --- parts
+
+
+def _device(plan: Plan, item: DeviceMemory, index: int) -> PlannedDevice:
+    device = item.device
+    output = 0
+    if index == 0:
+        output = output_buffer_bytes(plan.facts.header, plan.memory.settings.sequences)
+        output = min(output, item.other_bytes)
+    pools = {pool.name: pool for pool in plan.pools}
+    pool = pools.get(device.memory_pool)
+    return PlannedDevice(
+        name=device.name,
+        kind=device.kind,
+        pool=device.memory_pool,
+        description=device.description,
+        backend=device.backend,
+        total_bytes=device.total_bytes if pool is None else pool.total_bytes,
+        free_bytes=device.free_bytes if pool is None else pool.free_bytes,
+        weights_bytes=item.weights_bytes,
+        kv_bytes=item.kv_bytes,
+        state_bytes=item.state_bytes,
+        compute_bytes=item.compute_bytes,
+        output_bytes=output,
+        overhead_bytes=item.other_bytes - output,
+        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
+        bandwidth_basis=device.bandwidth_basis,
+        flops_per_s=device.flops_per_s,
+        flops_basis=device.flops_basis,
+    )
+
+
+def _curve(plan: Plan) -> tuple[RatePoint, ...]:
+    """Return the prediction over the depth, as the cache is read in steps of 256 cells."""
+    shape, memory, machine = plan.facts.shape, plan.memory, plan.machine
+    assert shape is not None
+    end = memory.settings.context_sequence
+    step = round_up(max(end // _CURVE_POINTS, 1), _CELLS)
+    points = []
+    for depth in [*range(0, end, step), end - 1]:
+        reads = token_bytes(
+            plan.facts.header,
+            shape,
+            memory.settings,
+            memory.placement,
+            memory.caches,
+            memory.states,
+            devices=len(machine.devices),
+            depth=depth,
+            experts_on_cpu=plan.load.experts_on_cpu,
+        )
+        expected = expected_share(
+            reads, machine, shape, flash_attention=memory.settings.flash_attention
+        )
+        points.append(
+            RatePoint(
+                depth=depth,
+                bytes_per_token=round(sum(item.total for item in reads)),
+                ceiling=decode_ceiling(reads, machine),
+                low=expected[0] if expected else None,
+                high=expected[1] if expected else None,
+            )
+        )
+    return tuple(points)
+
+
+def _growth(plan: Plan) -> tuple[GrowthLine, ...]:
+    """Return the cache's growth to the trained length, for the chosen type and the usual ones."""
+    shape, load = plan.facts.shape, plan.load
+    assert shape is not None
+    settings = plan.memory.settings.kv
+    chosen = settings.type_k.name.lower()
+    if settings.type_v is not settings.type_k:
+        chosen = f"{chosen}/{settings.type_v.name.lower()}"
+    end = max(settings.context, plan.facts.context_length or 0)
+    lines = [GrowthLine(cache_type=chosen, points=_corners(plan.memory.caches, plan, end))]
+    for name in _CACHE_TYPES:
+        if name == chosen or refusal(shape, replace(load, type_k=name, type_v=name)) is not None:
+            continue
+        kind = cache_type(name)
+        caches = kv_caches(shape, replace(settings, type_k=kind, type_v=kind))
+        lines.append(GrowthLine(cache_type=name, points=_corners(caches, plan, end)))
+    return tuple(lines)
+
+
+def _corners(caches: tuple[KvCache, ...], plan: Plan, end: int) -> tuple[tuple[int, int], ...]:
+    """Return where the line of bytes over tokens bends: where a window is full."""
+    state = plan.memory.state_bytes // max(plan.memory.settings.sequences, 1)
+    bends = {0, end}
+    for cache in caches:
+        if not cache.grows:
+            bends.add(min(cache.cells * cache.tokens_per_cell, end))
+    corners = []
+    for tokens in sorted(bends):
+        used = state
+        for cache in caches:
+            cells = ceil_div(tokens, cache.tokens_per_cell)
+            if not cache.grows:
+                cells = min(cells, cache.cells)
+            used += cells * cache.bytes_per_cell
+        corners.append((tokens, used))
+    return tuple(corners)
+
+
+def _kv_formula(plan: Plan) -> str:
+    facts, memory = plan.facts, plan.memory
+    growing = [cache for cache in memory.caches if cache.grows]
+    if not growing:
+        return "This model keeps no cache that grows with the context."
+    main = growing[0]
+    rows = {(layer.k_row_bytes, layer.v_row_bytes) for layer in main.layers}
+    total = f"{memory.kv_bytes_per_token:,} B a token"
+    kv_heads = set(facts.kv_heads or ()) - {0}
+    kind = memory.settings.kv.type_k
+    even = len(rows) == 1 and len(kv_heads) == 1 and len(growing) == 1
+    if even:
+        k_row, v_row = next(iter(rows))
+        heads = next(iter(kv_heads))
+        if k_row == v_row and facts.key_length == facts.value_length:
+            each = kind.block_bytes / kind.block
+            formula = (
+                f"2 (K and V) × {len(main.layers)} layers × {heads} KV heads × "
+                f"{facts.key_length} values × {each:g} B ({kind.name.lower()}) = {total}"
+            )
+        else:
+            formula = f"{len(main.layers)} layers × ({k_row:,} B of K + {v_row:,} B of V) = {total}"
+    else:
+        count = sum(len(cache.layers) for cache in growing)
+        formula = f"K and V rows of {count} layers, summed: {total}"
+    windows = [cache for cache in memory.caches if not cache.grows]
+    if windows:
+        count = sum(len(cache.layers) for cache in windows)
+        formula += f"; {count} sliding layers stop growing at {windows[0].cells:,} tokens"
+    return formula
+
+
+def _finding(plan: Plan, finding: Finding) -> FindingRecord:
+    fixes = []
+    for fix in finding.fixes:
+        changes = _changes(plan, fix.setting, fix.value)
+        fixes.append(FixRecord(text=fix.text, changes=changes, effect=effect_of(plan, changes)))
+    return FindingRecord(
+        id=finding.id,
+        severity=finding.severity,
+        text=finding.text,
+        cost=finding.cost,
+        fixes=tuple(fixes),
+    )
+
+
+def _changes(plan: Plan, setting: str, value: str | int | bool) -> Changes:
+    """Return a planner's fix as changes of this program's load settings."""
+    if setting == "context":
+        return {"n_ctx": value}
+    if setting == "cache_type" or (setting == "type_k" and value == "f16"):
+        return {"type_k": value, "type_v": value}
+    if setting == "type_v" and value == "same":
+        return {"type_v": plan.load.type_k}
+    return {setting: value}
