@@ -302,6 +302,14 @@ class CodeRow(QWidget):
         """Return the selected code, else nothing."""
         return unwrapped(self.view.selected_plain())
 
+    def select_text(self, needle: str) -> int:
+        """Select the first place that has a text; return how far down it is, in pixels."""
+        found = self.view.document().find(needle)
+        if found.isNull():
+            return 0
+        self.view.setTextCursor(found)
+        return self.view.y() + self.view.cursorRect(found).top()
+
     def _copy(self) -> None:
         self._host.copy_text(self._code.source)
         self.copy_button.confirm(self.tr("Copied"))

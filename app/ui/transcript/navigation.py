@@ -144,6 +144,30 @@ class Navigator:
             self._flow.scroll_to_row(entry, entry.rows[0], margin)
         self._transcript.lay_out()
 
+    def reveal_text(self, message_id: str, needle: str) -> None:
+        """Bring the first place in a message that has a text into view and select it there."""
+        entry = self._flow.find(message_id)
+        if entry is None:
+            return
+        self._stage.changed(entry, [], entry.open() or [])
+        found = entry.find(needle)
+        if found is None and needle.casefold() in entry.view.reasoning.casefold():
+            entry.unfolded = True
+            changed, gone = entry.sync()
+            self._stage.changed(entry, changed, gone)
+            found = entry.find(needle)
+        row = found or entry.rows[0]
+        if not row.expanded:
+            row.expanded = True
+            self._stage.changed(entry, [row], [])
+        third = self._transcript.viewport().height() // 3
+        self._flow.scroll_to_row(entry, row, third)
+        self._transcript.lay_out()
+        self.set_current(message_id)
+        if found is not None and hasattr(found.widget, "select_text"):
+            self._flow.scroll_to_row(entry, row, third - found.widget.select_text(needle))
+            self._transcript.lay_out()
+
     def press(self, event: QKeyEvent) -> bool:
         """Move or act by a key; return whether it meant something."""
         key = event.key()

@@ -29,34 +29,16 @@ from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import HREF, REASONING_INSET
-from app.ui.transcript.table_slices import TableSlice
+from app.ui.transcript.table_slices import TableSlice, column_widths
 from app.ui.transcript.text_row import make_plain_view
 
-__all__ = ["TableRow", "column_widths"]
+__all__ = ["TableRow"]
 
 _ALIGN: Final = {
     "left": Qt.AlignmentFlag.AlignLeft,
     "center": Qt.AlignmentFlag.AlignHCenter,
     "right": Qt.AlignmentFlag.AlignRight,
 }
-
-
-def column_widths(natural: list[float], room: float, narrowest: float) -> list[float]:
-    """Return column widths for a room: natural ones if they fit, else the longest wrap.
-
-    The longest columns share what the others leave, but none is pressed below ``narrowest``
-    (unless it needs less); what does not fit then is scrolled to.
-    """
-    if sum(natural) <= room:
-        return natural
-    left, limit = room, 0.0
-    for index, width in enumerate(sorted(natural)):
-        limit = left / (len(natural) - index)
-        if width > limit:
-            break
-        left -= width
-    limit = max(limit, narrowest)
-    return [min(width, limit) for width in natural]
 
 
 class _TableView(QTextEdit):

@@ -11,7 +11,7 @@ from typing import Final
 
 from app.ui.transcript.blocks import Align, Place, Span, Table
 
-__all__ = ["SLICE_ROWS", "TableSlice", "slices_of"]
+__all__ = ["SLICE_ROWS", "TableSlice", "column_widths", "slices_of"]
 
 SLICE_ROWS: Final = 24
 _SAMPLE: Final = 400
@@ -68,3 +68,21 @@ def slices_of(table: Table, *, live: bool) -> Iterator[TableSlice]:
         # A slice that is full does not change when the table grows.
         shown_total = 0 if live else total
         yield TableSlice(table.header, table.aligns, rows, place, first, last, longest, shown_total)
+
+
+def column_widths(natural: list[float], room: float, narrowest: float) -> list[float]:
+    """Return column widths for a room: natural ones if they fit, else the longest wrap.
+
+    The longest columns share what the others leave, but none is pressed below ``narrowest``
+    (unless it needs less); what does not fit then is scrolled to.
+    """
+    if sum(natural) <= room:
+        return natural
+    left, limit = room, 0.0
+    for index, width in enumerate(sorted(natural)):
+        limit = left / (len(natural) - index)
+        if width > limit:
+            break
+        left -= width
+    limit = max(limit, narrowest)
+    return [min(width, limit) for width in natural]

@@ -249,22 +249,7 @@ class Transcript(QAbstractScrollArea):
 
     def reveal_text(self, message_id: str, needle: str) -> None:
         """Bring the first place in a message that has a text into view and select it there."""
-        entry = self._flow.find(message_id)
-        if entry is None:
-            return
-        gone = entry.open()
-        self._stage.changed(entry, [], gone or [])
-        lowered = needle.casefold()
-        found = next((row for row in entry.rows if lowered in row.text().casefold()), None)
-        row = found or entry.rows[0]
-        row.expanded = True
-        self._flow.scroll_to_row(entry, row, self.viewport().height() // 3)
-        self.lay_out()
-        self._navigator.set_current(message_id)
-        if found is not None and found.widget is not None and hasattr(found.widget, "select_text"):
-            offset = found.widget.select_text(needle)
-            self._flow.scroll_to_row(entry, row, self.viewport().height() // 3 - offset)
-            self.lay_out()
+        self._navigator.reveal_text(message_id, needle)
 
     def close_workers(self) -> None:
         """End the threads; call it before the program ends."""

@@ -205,6 +205,23 @@ def test_reveal_text_selects_the_place(view: Transcript) -> None:
     assert 0 < selected[0].y() + selected[0].cursorRect().y() < 700
 
 
+def test_reveal_text_opens_what_is_folded(view: Transcript) -> None:
+    lines = "\n".join(f"row {i}" for i in range(400))
+    view.set_messages(
+        [
+            MessageView("u", "user", lines),
+            MessageView("a", "assistant", f"```\n{lines}\n```", reasoning="I wonder about owls."),
+        ]
+    )
+    view.reveal_text("u", "row 377")
+    assert seen(view, "row 377")
+    view.reveal_text("a", "row 388")
+    (code,) = widgets(view, CodeRow)
+    assert code.selected_plain() == "row 388"
+    view.reveal_text("a", "owls")
+    assert seen(view, "I wonder about owls.")
+
+
 def test_long_text_of_another_version_is_opened_again_in_steps(
     qtbot: QtBot, view: Transcript
 ) -> None:
