@@ -137,6 +137,8 @@ class EngineProcess(QObject):
         if self._state.compatibility and not options.compatibility:
             options = msgspec.structs.replace(options, compatibility=True)
         request = Load(id=next(self._ids), path=path, options=options)
+        if self._closing:
+            return request.id
         self._fail_pending("The model was replaced.", "cancelled")
         used = self._load is not None or self._state.status not in {"starting", "idle"}
         if self._worker is not None and used:

@@ -105,6 +105,7 @@ class Application(QObject):
         )
         self.context.summary_wanted.connect(self.summary.start)
         self.engine.state_changed.connect(self._on_engine_state)
+        self.store.notice_changed.connect(self._on_store_notice)
         self.store.unavailable.connect(self._on_store_trouble)
         self.preferences.changed.connect(self._on_setting)
         window.chat.notices.chosen.connect(self._on_choice)
@@ -120,7 +121,6 @@ class Application(QObject):
             self._say("settings-file", problem, "warning")
         unfinished = self.state.settle_unfinished_load()
         self.engine.start()
-        self.store.do(lambda store: store.notice, self._on_store_opened)
         self.store.do(lambda store: None if store.read_only else store.close_interrupted())
         self.chats.refresh()
         self.library.scan()
@@ -197,6 +197,7 @@ class Application(QObject):
     @Slot(object)
     def _on_engine_state(self, _state: object) -> None:
         self.chat.refresh_generating()
+        self.chat.show_empty_hint()
 
     @Slot(str)
     def _on_model_wanted(self, message_id: str) -> None:
@@ -211,11 +212,15 @@ class Application(QObject):
 
     # --- the store ---
 
-    def _on_store_opened(self, notice: StoreNotice | None) -> None:
+    @Slot(object)
+    def _on_store_notice(self, notice: StoreNotice | None) -> None:
         if notice is None:
-            return
-        if notice.kind in {"full", "read_only", "unreadable"}:
+            self._retry.stop()
+            self.window.chat.notices.remove_notice("store")
+            self._say("store-back", self.tr("Chats are stored again."), "info")
+        elif notice.kind in {"full", "read_only", "unreadable"}:
             self._on_store_trouble(notice.sentence)
+            self._retry.start()
         else:
             self._say("store", notice.sentence, "warning")
 
@@ -224,17 +229,10 @@ class Application(QObject):
         self.window.chat.notices.show_notice(
             Notice("store", sentence, "error", "", (Choice("retry", self.tr("Try again")),))
         )
-        self._retry.start()
 
     @Slot()
     def _retry_store(self) -> None:
-        def done(kept: bool) -> None:
-            if kept:
-                self._retry.stop()
-                self.window.chat.notices.remove_notice("store")
-                self._say("store-back", self.tr("Chats are stored again."), "info")
-
-        self.store.do(lambda store: store.retry(), done)
+        self.store.do(lambda store: store.retry())
 
     @Slot(str, str)
     def _on_choice(self, notice: str, choice: str) -> None:

@@ -187,7 +187,7 @@ class ChatController(QObject):
         if not self._may_ask():
             return False
         here = self.conversation
-        model = self._model_name()
+        model = self.model_name
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         model_path = self._engine.state.path
         parent = self.path[-1].id if self.path else None
@@ -218,7 +218,7 @@ class ChatController(QObject):
         """Have the message before a reply answered once more, beside the reply."""
         if not self._may_ask():
             return
-        model = self._model_name()
+        model = self.model_name
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             message = store.message(message_id)
@@ -239,7 +239,7 @@ class ChatController(QObject):
             return
         if not self._may_ask():
             return
-        model = self._model_name()
+        model = self.model_name
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             edited = store.edit(message_id, text)
@@ -444,6 +444,8 @@ class ChatController(QObject):
     def _message(self, message_id: str) -> Message | None:
         return next((m for m in reversed(self.path) if m.id == message_id), None)
 
-    def _model_name(self) -> str | None:
+    @property
+    def model_name(self) -> str | None:
+        """Name of the loaded model."""
         model = self._engine.state.model
         return None if model is None else model.name

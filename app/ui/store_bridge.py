@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.data.conversations import ConversationStore
+from app.data.database import StoreNotice
 from app.data.errors import StoreUnavailable
 from app.data.writer import StoreThread
 
@@ -23,9 +24,12 @@ class StoreBridge(QObject):
     """Hands work to a `StoreThread` in order.
 
     Signals:
+        notice_changed(StoreNotice | None): the store is in trouble (a full disk is met by going
+            on in memory, so work does not fail of it), or is out of it again.
         unavailable(str): a sentence: the store refused to write.
     """
 
+    notice_changed = Signal(object)
     unavailable = Signal(str)
     _arrived = Signal(object, object, object)
 
@@ -34,6 +38,7 @@ class StoreBridge(QObject):
         self._thread = thread
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._closed = False
+        self._notice: StoreNotice | None = None
 
     def do(
         self,
@@ -48,9 +53,13 @@ class StoreBridge(QObject):
         """
         if self._closed:
             return
-        future = self._thread.submit(work)
 
-        def hand_over(finished: Future[T]) -> None:
+        def whole(store: ConversationStore) -> tuple[T, StoreNotice | None]:
+            return work(store), store.notice
+
+        future = self._thread.submit(whole)
+
+        def hand_over(finished: Future[tuple[T, StoreNotice | None]]) -> None:
             self._arrived.emit(finished, done, failed)
 
         future.add_done_callback(hand_over)
@@ -65,7 +74,7 @@ class StoreBridge(QObject):
         if self._closed:
             return
         try:
-            result = future.result()
+            result, notice = future.result()
         except CancelledError:
             return
         except Exception as error:
@@ -76,6 +85,9 @@ class StoreBridge(QObject):
             else:
                 log.exception("work of the store failed")
             return
+        if notice != self._notice:
+            self._notice = notice
+            self.notice_changed.emit(notice)
         if done is not None:
             done(result)
 

@@ -59,6 +59,11 @@ class Program:
         self.until(lambda: not self.app.controller.runner.is_running)
         self.until(lambda: self.is_answered)
 
+    def written(self) -> int:
+        """Return how many characters of the running reply there are."""
+        live = self.app.controller.runner.live
+        return 0 if live is None else len(live.text)
+
     def texts(self) -> list[str]:
         """Return the texts on screen, the user's and the replies."""
         return [message.text for message in self.app.controller.path]

@@ -42,6 +42,7 @@ class ChatPresenter(QObject):
         self._views: dict[str, MessageView] = {}
         self._order: list[str] = []
         self._shown_chat: str | None = None
+        self._growing = False  # a new chat was sent and is about to get its id
         self._drafts: dict[str | None, tuple[str, dict[str, Attachment]]] = {}
         self._attachments: dict[str, Attachment] = {}
         self._problems: dict[str, tuple[str, str]] = {}
@@ -80,6 +81,7 @@ class ChatPresenter(QObject):
         if not text and not self._attachments:
             return
         if self._controller.send(text, self.attachments, trim=trim):
+            self._growing = self._shown_chat is None
             self._window.chat.notices.remove_notice(_REFUSED)
             self._attachments = {}
             self._problems = {}
@@ -156,7 +158,8 @@ class ChatPresenter(QObject):
         if key == self._shown_chat:
             return
         composer = self._window.chat.composer
-        grown = self._shown_chat is None and key is not None and not composer.text()
+        grown = self._growing and self._shown_chat is None
+        self._growing = False
         if not grown:
             self._drafts[self._shown_chat] = (composer.text(), self._attachments)
             stored = "" if conversation is None else conversation.draft
@@ -185,6 +188,19 @@ class ChatPresenter(QObject):
             self._show_all(views)
         self._order = order
         self._views = {view.id: view for view in views}
+        self.show_empty_hint()
+
+    def show_empty_hint(self) -> None:
+        """Say whom one talks to where there is no message yet."""
+        empty = self._window.chat.empty
+        empty.setVisible(not self._order)
+        name = self._controller.model_name
+        empty.set_texts(
+            self.tr("Ask {0} anything").format(name) if name else self.tr("No model is loaded"),
+            self.tr("Attach files with the message, or drop a GGUF file to change the model.")
+            if name
+            else self.tr("Choose one at the top, or drop a GGUF file here."),
+        )
 
     def _show_all(self, views: Sequence[MessageView]) -> None:
         """Show another list; the ones that stay keep their place on screen."""

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QVBoxLayout, QWi
 
 from app.ui.shell.bars import NoticeArea, OverflowBar
 from app.ui.shell.composer import Composer
+from app.ui.shell.empty_chat import EmptyChat
 from app.ui.shell.shrinkable import Shrinkable
 from app.ui.theme import ThemeManager
 
@@ -27,7 +28,7 @@ def side_margin(width: int, longest: int, scale: float = 1.0) -> int:
 
 
 class ChatPage(QWidget):
-    """Holds `notices`, `overflow` and `composer`; the transcript is put in by `set_transcript`.
+    """Holds `notices`, `empty`, `overflow` and `composer`; `set_transcript` puts the transcript in.
 
     Signals:
         foot_moved(): the composer or the overflow bar takes another place.
@@ -43,6 +44,8 @@ class ChatPage(QWidget):
         self.notices = NoticeArea(themes, self)
         self.overflow = OverflowBar(themes, self)
         self.composer = Composer(themes, self)
+        self.empty = EmptyChat(themes, self)
+        self._transcript: QWidget | None = None
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
@@ -69,6 +72,8 @@ class ChatPage(QWidget):
         assert item is not None
         assert item.spacerItem() is not None, "the transcript is set once"
         self._column.insertWidget(1, transcript, 1)
+        self._transcript = transcript
+        self.empty.raise_()
         self.setTabOrder(transcript, self.composer.edit)
         if isinstance(transcript, QAbstractScrollArea):
             # Its scroll bar takes room from its text; what is beside the text follows.
@@ -91,14 +96,20 @@ class ChatPage(QWidget):
         if self._scrolled is not None and watched is self._scrolled.viewport():
             if event.type() in {QEvent.Type.Move, QEvent.Type.Resize}:
                 self._fit()
+                self._place_empty()
         elif event.type() in {QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide}:
             self.foot_moved.emit()
         return super().eventFilter(watched, event)
+
+    def _place_empty(self) -> None:
+        if self._transcript is not None:
+            self.empty.setGeometry(self._transcript.geometry())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the composer as wide as the transcript's text."""
         super().resizeEvent(event)
         self._fit()
+        self._place_empty()
 
     @Slot()
     def _fit(self) -> None:
