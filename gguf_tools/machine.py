@@ -76,6 +76,10 @@ class Device:
         """Return the device with another amount of free memory."""
         return replace(self, free_bytes=free_bytes)
 
+    def with_bandwidth(self, bytes_per_s: float) -> Device:
+        """Return the device with a bandwidth that somebody gave."""
+        return replace(self, bandwidth_bytes_per_s=bytes_per_s, bandwidth_basis="assumed")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
@@ -90,6 +94,13 @@ class Machine:
     def devices(self) -> tuple[Device, ...]:
         """Return all devices, the CPU first."""
         return (self.cpu, *self.accelerators)
+
+    def with_bandwidth(self, bytes_per_s: float) -> Machine:
+        """Return the machine with another bandwidth of what works first: a GPU, else the CPU."""
+        if not self.accelerators:
+            return replace(self, cpu=self.cpu.with_bandwidth(bytes_per_s))
+        first, *rest = self.accelerators
+        return replace(self, accelerators=(first.with_bandwidth(bytes_per_s), *rest))
 
 
 def cpu_only(

@@ -286,7 +286,7 @@ def _max_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None
     settings = memory.settings
     one: dict[str, float] = {}
     for item in memory.devices:
-        share = (item.kv_bytes + item.state_bytes) / settings.sequences
+        share = item.kv_bytes / settings.streams + item.state_bytes / settings.sequences
         pool = item.device.memory_pool
         one[pool] = one.get(pool, 0.0) + share
     best: float | None = None
@@ -300,7 +300,7 @@ def _max_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None
             if pool_use.left_bytes < 0:
                 return 0
             continue
-        here = settings.sequences + pool_use.left_bytes / share
+        here = settings.streams + pool_use.left_bytes / share
         best = here if best is None else min(best, here)
     if best is None:
         return None

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _CELLS: Final = 256
+_NEGLIGIBLE: Final = 1e-3  # such as the one row of the embedding table that a token reads
 
 EXPECTED: Final[dict[str, tuple[float, float]]] = {
     "gpu": (0.55, 0.75),
@@ -194,12 +195,12 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
 def seconds_per_token(reads: tuple[TokenBytes, ...], machine: Machine) -> float | None:
     """Return the least time a step takes, None if a device's bandwidth is unknown."""
     total = 0.0
+    everything = sum(item.total for item in reads)
     for item, device in zip(reads, machine.devices, strict=True):
-        if item.total == 0:
-            continue
-        if not device.bandwidth_bytes_per_s:
+        if device.bandwidth_bytes_per_s:
+            total += item.total / device.bandwidth_bytes_per_s
+        elif item.total > _NEGLIGIBLE * everything:
             return None
-        total += item.total / device.bandwidth_bytes_per_s
     return total or None
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.engine.interface import Aborted, Checkpoint, EngineFailure, MemoryKind
+from app.engine.interface import Aborted, Checkpoint, DryRunResult, EngineFailure, MemoryKind
 from app.engine.protocol import (
     DeviceInfo,
     EngineBuffer,
@@ -231,6 +231,19 @@ class FakeEngine:
                 total_bytes=16 * gib,
                 free_bytes=12 * gib,
             ),
+        )
+
+    def dry_run(self, path: str, options: LoadOptions) -> DryRunResult:
+        """Return figures that mean nothing."""
+        sizes = {"weights": 1 << 30, "cache": 1 << 28, "compute": 1 << 26, "output": 1 << 18}
+        return DryRunResult(
+            n_ctx=options.n_ctx or self._script.n_ctx,
+            buffers=tuple(
+                EngineBuffer(device="CPU", what=what, size_bytes=size)
+                for what, size in sizes.items()
+            ),
+            exact=True,
+            seconds=0.0,
         )
 
     def last_words(self) -> str:

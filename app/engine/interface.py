@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from app.engine.protocol import (
     DeviceInfo,
+    EngineBuffer,
     FailureKind,
     LoadOptions,
     ModelInfo,
@@ -21,6 +22,7 @@ from app.engine.protocol import (
 __all__ = [
     "Aborted",
     "Checkpoint",
+    "DryRunResult",
     "Engine",
     "EngineFailure",
     "EngineModel",
@@ -55,6 +57,16 @@ class Checkpoint:
 
     tokens: int
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunResult:
+    """What a load would allocate; see `protocol.DryRan`."""
+
+    n_ctx: int
+    buffers: tuple[EngineBuffer, ...]
+    exact: bool
+    seconds: float
 
 
 class Vocabulary(Protocol):
@@ -179,6 +191,13 @@ class Engine(Protocol):
 
         Raises:
             Aborted: ``progress`` returned False.
+            EngineFailure: it can't be loaded.
+        """
+
+    def dry_run(self, path: str, options: LoadOptions) -> DryRunResult:
+        """Return what a load would allocate, without loading.
+
+        Raises:
             EngineFailure: it can't be loaded.
         """
 

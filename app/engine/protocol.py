@@ -25,6 +25,8 @@ __all__ = [
     "Counted",
     "DeviceInfo",
     "Done",
+    "DryRan",
+    "DryRun",
     "EngineBuffer",
     "EngineMessage",
     "Failed",
@@ -236,6 +238,14 @@ class Load(_Base, frozen=True, kw_only=True, tag="load"):
     options: LoadOptions = LoadOptions()
 
 
+class DryRun(_Base, frozen=True, kw_only=True, tag="dry_run"):
+    """Tell what a load would allocate, without loading; a loaded model stays."""
+
+    id: int
+    path: str
+    options: LoadOptions = LoadOptions()
+
+
 class Unload(_Base, frozen=True, kw_only=True, tag="unload"):
     """Free the model."""
 
@@ -290,7 +300,9 @@ class Fault(_Base, frozen=True, kw_only=True, tag="fault"):
     after_tokens: int = 0
 
 
-Request: TypeAlias = Load | Unload | CountTokens | Measure | Render | Generate | Cancel | Fault
+Request: TypeAlias = (
+    Load | DryRun | Unload | CountTokens | Measure | Render | Generate | Cancel | Fault
+)
 
 
 # --- answers --------------------------------------------------------------------------------
@@ -322,6 +334,20 @@ class Loaded(_Base, frozen=True, kw_only=True, tag="loaded"):
 
     id: int
     model: ModelInfo
+
+
+class DryRan(_Base, frozen=True, kw_only=True, tag="dry_ran"):
+    """Final. In ``buffers`` ``what`` is weights, cache (KV and state), compute or output.
+
+    ``exact`` False: sizes come from the log, to 0.01 MiB, without weights, and the caches of all
+    devices together (``device`` empty).
+    """
+
+    id: int
+    n_ctx: int
+    buffers: tuple[EngineBuffer, ...]
+    exact: bool
+    seconds: float
 
 
 class Unloaded(_Base, frozen=True, kw_only=True, tag="unloaded"):
@@ -408,6 +434,7 @@ EngineMessage: TypeAlias = (
     Hello
     | Progress
     | Loaded
+    | DryRan
     | Unloaded
     | Counted
     | Measured
@@ -418,7 +445,7 @@ EngineMessage: TypeAlias = (
     | Failed
 )
 
-_FINAL = (Loaded, Unloaded, Counted, Measured, Rendered, Done, Failed)
+_FINAL = (Loaded, DryRan, Unloaded, Counted, Measured, Rendered, Done, Failed)
 
 
 def is_final(message: EngineMessage) -> bool:

@@ -27,6 +27,8 @@ from app.engine.protocol import (
     Counted,
     CountTokens,
     Done,
+    DryRan,
+    DryRun,
     EngineMessage,
     Failed,
     Fault,
@@ -158,6 +160,8 @@ class Worker:
         match request:
             case Load():
                 self._load(request)
+            case DryRun():
+                self._dry_run(request)
             case Unload():
                 self._free()
                 self._finish(Unloaded(id=request.id))
@@ -240,6 +244,19 @@ class Worker:
             model.close()
             raise
         self._finish(Loaded(id=request.id, model=self._info(model.info, template)))
+
+    def _dry_run(self, request: DryRun) -> None:
+        self._check_file(request.path)
+        found = self._engine.dry_run(request.path, request.options)
+        self._finish(
+            DryRan(
+                id=request.id,
+                n_ctx=found.n_ctx,
+                buffers=found.buffers,
+                exact=found.exact,
+                seconds=found.seconds,
+            )
+        )
 
     def _info(self, info: ModelInfo, template: ChatTemplate) -> ModelInfo:
         return msgspec.structs.replace(

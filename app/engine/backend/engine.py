@@ -15,10 +15,11 @@ from app.engine.backend.context import (
     settle,
     without_quantised_cache,
 )
+from app.engine.backend.dry_run import dry_run
 from app.engine.backend.library import AbortFlag, NativeLog, devices, engine_name, lib
 from app.engine.backend.model import LlamaModel, memory_kind, metadata
 from app.engine.backend.vocab import LlamaVocabulary
-from app.engine.interface import Aborted, EngineFailure
+from app.engine.interface import Aborted, DryRunResult, EngineFailure
 from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo
 from gguf_tools.naming import parse_file_name
 
@@ -48,6 +49,10 @@ class LlamaEngine:
     def last_words(self) -> str:
         """Return the last lines of llama.cpp's log."""
         return "\n".join(self._log.lines()[-40:])
+
+    def dry_run(self, path: str, options: LoadOptions) -> DryRunResult:
+        """Return what a load would allocate. See `Engine.dry_run`."""
+        return dry_run(self._log, path, options)
 
     def load(
         self, path: str, options: LoadOptions, progress: Callable[[float], bool]

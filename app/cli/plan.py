@@ -1,0 +1,232 @@
+"""``plimsoll plan FILE``: memory and speed before loading."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from app.cli.budget import (
+    add_budget_flags,
+    hardware_table,
+    load_settings,
+    named_machine,
+    this_machine,
+)
+from gguf_tools.facts import read_facts
+from gguf_tools.header import HeaderError
+from gguf_tools.plan import DevicePlan, Plan, make_plan
+from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+
+__all__ = ["add_arguments", "plan_as_json", "run"]
+
+EXIT_USAGE = 2
+EXIT_NO_MODEL = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_budget_flags(parser)
+    parser.add_argument(
+        "--hardware", metavar="NAME", help='plan for a device by name, such as "2x RTX 3090"'
+    )
+    parser.add_argument(
+        "--bandwidth", type=float, metavar="GB/S", help="memory bandwidth, in place of the table's"
+    )
+    parser.add_argument(
+        "--depth", type=int, default=0, metavar="N", help="tokens in the cache when decoding"
+    )
+    parser.add_argument(
+        "--prompt", type=int, default=512, metavar="N", help="tokens of the prompt (default: 512)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the plan; return the exit code."""
+    try:
+        facts = read_facts(args.file)
+    except HeaderError as error:
+        print(error, file=sys.stderr)
+        return EXIT_NO_MODEL
+    if facts.shape is None:
+        print(f"This file is a {facts.kind}: there is nothing to plan.", file=sys.stderr)
+        return EXIT_NO_MODEL
+    table = hardware_table()
+    if args.hardware is None:
+        machine = this_machine(table)
+    else:
+        named = named_machine(args.hardware, table)
+        if named is None:
+            print(f"No hardware of the name {args.hardware!r} is known.", file=sys.stderr)
+            return EXIT_USAGE
+        machine = named
+    if args.bandwidth is not None:
+        machine = machine.with_bandwidth(args.bandwidth * 1e9)
+    try:
+        plan = make_plan(
+            facts,
+            load_settings(args, facts),
+            machine,
+            depth=max(args.depth, 0),
+            prompt_tokens=max(args.prompt, 1),
+        )
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return EXIT_NO_MODEL
+    if args.json:
+        print(json.dumps(plan_as_json(plan), ensure_ascii=False))
+    else:
+        print(_as_text(plan))
+    return 0
+
+
+def plan_as_json(plan: Plan) -> dict[str, Any]:
+    """Return the object that ``--json`` prints: bytes as integers, unknown as None."""
+    decode, prefill = plan.decode, plan.prefill
+    return {
+        "n_ctx": plan.memory.settings.context,
+        "n_ctx_sequence": plan.memory.settings.context_sequence,
+        "kv_type": plan.memory.settings.kv.type_k.name.lower(),
+        "gpu_layers": plan.load.gpu_layers,
+        "sequences": plan.memory.settings.sequences,
+        "kv_bytes": plan.memory.kv_bytes,
+        "state_bytes": plan.memory.state_bytes,
+        "kv_bytes_per_token": plan.memory.kv_bytes_per_token,
+        "devices": [_device_as_json(item) for item in plan.devices],
+        "fits": plan.fits,
+        "max_context": plan.max_context,
+        "max_sequences": plan.max_sequences,
+        "layers_offloaded": plan.layers_offloaded,
+        "compute_trust": plan.memory.compute_trust,
+        "compute_margin": plan.memory.compute_margin,
+        "decode": {
+            "bytes_per_token": decode.bytes_per_token,
+            "bandwidth_bytes_per_s": decode.bandwidth_bytes_per_s,
+            "bandwidth_source": decode.bandwidth_basis,
+            "ceiling": decode.ceiling,
+            "expected_low": decode.expected_low,
+            "expected_high": decode.expected_high,
+        },
+        "prefill": {
+            "flops_per_token": prefill.flops_per_token,
+            "flops_per_s": prefill.flops_per_s,
+            "flops_source": prefill.flops_basis,
+            "expected": prefill.expected,
+        },
+        "ttft_s": plan.ttft_s,
+        "findings": [
+            {
+                "id": finding.id,
+                "severity": finding.severity,
+                "text": finding.text,
+                "cost": finding.cost,
+                "fixes": [
+                    {"text": fix.text, "setting": fix.setting, "value": fix.value}
+                    for fix in finding.fixes
+                ],
+            }
+            for finding in plan.findings
+        ],
+    }
+
+
+def _device_as_json(item: DevicePlan) -> dict[str, Any]:
+    memory = item.memory
+    return {
+        "name": item.device.name,
+        "kind": item.device.kind,
+        "total_bytes": item.device.total_bytes,
+        "free_bytes": item.free_bytes,
+        "weights_bytes": memory.weights_bytes,
+        "kv_bytes": memory.kv_bytes,
+        "state_bytes": memory.state_bytes,
+        "compute_bytes": memory.compute_bytes,
+        "other_bytes": memory.other_bytes,
+        "left_bytes": item.left_bytes,
+        "over_load_line": item.over_load_line,
+    }
+
+
+_HEADS = ("weights", "KV", "state", "compute", "other", "total", "free", "left")
+
+
+def _as_text(plan: Plan) -> str:
+    settings = plan.memory.settings
+    plural = "s" if settings.sequences != 1 else ""
+    asked = (
+        f"context {settings.context:,} tokens, {settings.sequences} sequence{plural}, cache in "
+        f"{settings.kv.type_k.name.lower()}, {plan.layers_offloaded} layers offloaded"
+    )
+    lines = [f"{plan.facts.name} on {plan.machine.name}", f"  {asked}", ""]
+    rows = [("", *_HEADS), *(_device_row(item) for item in plan.devices)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [f"{row[0]:<{widths[0]}}"]
+        cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  " + "  ".join(cells).rstrip())
+    fits = {True: "yes", False: "no", None: "unknown"}[plan.fits]
+    longest = "unknown" if plan.max_context is None else f"{plan.max_context:,} tokens"
+    chats = "unknown" if plan.max_sequences is None else f"{plan.max_sequences:,}"
+    decode, prefill = plan.decode, plan.prefill
+    reads = f"{format_bytes(decode.bytes_per_token)} a token"
+    if decode.bandwidth_bytes_per_s is not None:
+        reads += f" at {format_bandwidth(decode.bandwidth_bytes_per_s)} ({decode.bandwidth_basis})"
+    lines += [
+        "",
+        f"  Fits             {fits}; longest context {longest}; chats of this length {chats}",
+        f"  Compute buffers  {_trust(plan)}",
+        f"  Decode           {_decode_line(plan)}",
+        f"                   {reads}",
+        f"  Prefill          {_rate(prefill.expected)} ({prefill.flops_basis} arithmetic rate)",
+        f"  First token      {_seconds(plan.ttft_s)}",
+    ]
+    for finding in plan.findings:
+        mark = {"error": "✗", "warning": "!", "note": "·"}[finding.severity]
+        cost = f" ({finding.cost})" if finding.cost else ""
+        lines.append(f"{mark} {finding.text}{cost}")
+        lines += [f"    {fix.text}" for fix in finding.fixes]
+    return "\n".join(lines)
+
+
+def _trust(plan: Plan) -> str:
+    margin = f"within {plan.memory.compute_margin:.0%}"
+    return {
+        "exact": f"planned from the model's graph, {margin}",
+        "close": f"planned from a simpler graph, {margin}",
+        "rough": f"roughly known, {margin}",
+    }[plan.memory.compute_trust]
+
+
+def _decode_line(plan: Plan) -> str:
+    decode = plan.decode
+    if decode.ceiling is None:
+        return "unknown: the memory bandwidth is not known (see --bandwidth)"
+    line = f"at most {format_rate(decode.ceiling)}"
+    if decode.expected_low is not None and decode.expected_high is not None:
+        low, high = decode.expected_low, decode.expected_high
+        line += f", about {low:.3g} to {format_rate(high)} expected"
+    return line
+
+
+def _rate(tokens_per_s: float | None) -> str:
+    return "unknown" if tokens_per_s is None else f"about {format_rate(tokens_per_s)}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"about {format_seconds(seconds)}"
+
+
+def _device_row(item: DevicePlan) -> tuple[str, ...]:
+    memory = item.memory
+    sizes = (
+        memory.weights_bytes,
+        memory.kv_bytes,
+        memory.state_bytes,
+        memory.compute_bytes,
+        memory.other_bytes,
+        memory.total_bytes,
+        item.free_bytes,
+        item.left_bytes,
+    )
+    return (item.device.name, *(format_bytes(size) for size in sizes))

@@ -1,0 +1,168 @@
+"""``plimsoll verify FILE``: the plan beside the engine's dry run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.cli.budget import (
+    add_budget_flags,
+    hardware_table,
+    load_options,
+    load_settings,
+    machine_from_devices,
+)
+from app.cli.engine import exit_code_of
+from app.engine.client import EngineClient, EngineError
+from app.engine.protocol import DryRan, DryRun, EngineBuffer
+from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.header import HeaderError
+from gguf_tools.memory import MemoryPlan, memory_plan
+from gguf_tools.quants import cache_type
+from gguf_tools.settings import LoadSettings, refusal
+from gguf_tools.units import format_bytes
+
+__all__ = ["Row", "add_arguments", "compare", "run", "worst_error"]
+
+EXIT_NO_MODEL = 3
+_LOG_ROUNDING = 5243  # half of 0.01 MiB, as the log prints sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of the plan beside the engine's."""
+
+    device: str
+    what: str
+    planned_bytes: int
+    engine_bytes: int
+    slack_bytes: int = 0  # by what the engine's figure is rounded
+
+    @property
+    def error(self) -> float:
+        """Return by what share of the engine's figure the plan is above it."""
+        if abs(self.planned_bytes - self.engine_bytes) <= self.slack_bytes:
+            return 0.0
+        return (self.planned_bytes - self.engine_bytes) / max(self.engine_bytes, 1)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_budget_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the comparison; return the exit code."""
+    try:
+        facts = read_facts(args.file)
+    except HeaderError as error:
+        print(error, file=sys.stderr)
+        return EXIT_NO_MODEL
+    if facts.shape is None:
+        print(f"This file is a {facts.kind}: there is nothing to plan.", file=sys.stderr)
+        return EXIT_NO_MODEL
+    load = load_settings(args, facts)
+    refused = refusal(facts.shape, load)
+    try:
+        with EngineClient() as client:
+            assert client.hello is not None
+            machine = machine_from_devices(client.hello.devices, hardware_table())
+            request = DryRun(id=client.new_id(), path=str(facts.path), options=load_options(load))
+            answer = client.call(request, DryRan)
+    except EngineError as error:
+        print(error, file=sys.stderr)
+        if refused is not None:
+            print(f"The plan says so too: {refused.text}", file=sys.stderr)
+        return exit_code_of(error)
+    plan = memory_plan(facts, _as_taken(load), machine)
+    rows = compare(plan, answer.buffers)
+    if args.json:
+        print(json.dumps(_as_json(rows, answer)))
+    else:
+        print(_as_text(facts, plan, rows, answer))
+    return 0
+
+
+def _as_taken(load: LoadSettings) -> LoadSettings:
+    """Return the settings after the one repair that the engine's side makes by itself."""
+    if cache_type(load.type_v).quantized and load.flash_attention == "off":
+        return replace(load, flash_attention="on")
+    return load
+
+
+def compare(plan: MemoryPlan, buffers: Iterable[EngineBuffer]) -> list[Row]:
+    """Return the rows of a plan and of a dry run, device by device.
+
+    Caches and states are one row, as the engine counts them; where it counts the caches of all
+    devices together, so does the row.
+    """
+    engine: dict[tuple[str, str], int] = {}
+    for item in buffers:
+        key = (item.device, item.what)
+        engine[key] = engine.get(key, 0) + item.size_bytes
+    by_device = any(device for device, what in engine if what == "cache")
+    planned: dict[tuple[str, str], int] = {}
+    for index, memory in enumerate(plan.devices):
+        name = memory.device.name
+        if any(what == "weights" for _, what in engine):
+            planned[name, "weights"] = memory.weights_bytes
+        cache = (name if by_device else "", "cache")
+        planned[cache] = planned.get(cache, 0) + memory.kv_bytes + memory.state_bytes
+        planned[name, "compute"] = memory.compute_bytes
+        if index == 0:
+            planned[name, "output"] = memory.other_bytes
+    keys = sorted(planned.keys() | engine.keys(), key=lambda key: (key[0] != "CPU", key))
+    rounded = {key for key in keys if not by_device or key[1] == "output"}
+    rows = [
+        Row(*key, planned.get(key, 0), engine.get(key, 0), _LOG_ROUNDING if key in rounded else 0)
+        for key in keys
+    ]
+    return [row for row in rows if row.planned_bytes or row.engine_bytes]
+
+
+def worst_error(rows: Sequence[Row]) -> float:
+    """Return the largest error of the rows, without its sign."""
+    return max((abs(row.error) for row in rows), default=0.0)
+
+
+def _as_json(rows: Sequence[Row], answer: DryRan) -> dict[str, Any]:
+    return {
+        "rows": [
+            {
+                "device": row.device,
+                "what": row.what,
+                "planned_bytes": row.planned_bytes,
+                "engine_bytes": row.engine_bytes,
+                "error": row.error,
+            }
+            for row in rows
+        ],
+        "worst_error": worst_error(rows),
+        "n_ctx": answer.n_ctx,
+        "exact": answer.exact,
+        "dry_run_s": answer.seconds,
+    }
+
+
+def _as_text(facts: ModelFacts, plan: MemoryPlan, rows: Sequence[Row], answer: DryRan) -> str:
+    lines = [
+        f"{facts.name}, context {answer.n_ctx:,}",
+        f"  {'device':<10} {'what':<8} {'planned':>16} {'engine':>16} {'error':>9}",
+    ]
+    lines += [
+        f"  {row.device:<10} {row.what:<8} {row.planned_bytes:>16,} {row.engine_bytes:>16,} "
+        f"{row.error:>9.2%}"
+        for row in rows
+    ]
+    total = sum(row.engine_bytes for row in rows)
+    basis = "exact" if answer.exact else "to 0.01 MiB"
+    lines.append(
+        f"  worst error {worst_error(rows):.2%}; {format_bytes(total)} in all; dry run "
+        f"{answer.seconds:.2f} s ({basis}); compute buffers are {plan.compute_trust} for this "
+        "architecture"
+    )
+    return "\n".join(lines)
