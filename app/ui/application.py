@@ -88,6 +88,7 @@ class Application(QObject):
             self,
         )
         self._closing = False
+        self.has_ended = False  # the engine has left; what is open can be released
         self._connect()
         self._start(model)
 
@@ -262,12 +263,14 @@ class Application(QObject):
 
     @Slot()
     def _on_engine_closed(self) -> None:
+        self.has_ended = True
         app = QApplication.instance()
         if app is not None:
             app.quit()
 
     def release(self) -> None:
         """Let go of everything after the event loop has ended."""
+        self.transcript.close_workers()
         tasks.wait_for_all()
         self.store.close()
         self.window.deleteLater()

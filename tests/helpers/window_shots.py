@@ -94,15 +94,13 @@ def main() -> None:
             paths = Paths(Path(name) / "data", Path(name) / "cache")
             paths.make()
             program = Application(paths, str(starter_model()))
-            program.themes.set_mode(theme)  # type: ignore[arg-type]
+            program.preferences.set_value("theme", theme)
             program.window.resize(1440, 900)
             program.window.show()
             shooter = _Shooter(app, program, arguments.folder, theme)
             _shoot_all(shooter, program)
-            closed: list[bool] = []
-            program.engine.closed.connect(lambda closed=closed: closed.append(True))
             program.window.close()
-            shooter.until(lambda closed=closed: bool(closed))
+            shooter.until(lambda program=program: program.has_ended)  # type: ignore[misc]
             program.release()
 
 
