@@ -16,6 +16,7 @@ __all__ = [
     "FindingRecord",
     "FixRecord",
     "GrowthLine",
+    "LayerRecord",
     "ModelRecord",
     "PlanRecord",
     "PlannedDevice",
@@ -44,6 +45,7 @@ class SettingsRecord(msgspec.Struct, frozen=True, kw_only=True):
     threads_batch: int = 0
     mmap: bool = True
     compatibility: bool = False
+    experts_on_cpu: bool = False
 
 
 class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +74,7 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     bytes_read_per_token: int | None = None
     score_matrix_bytes: int | None = None
     types: tuple[tuple[str, int, int], ...] = ()
+    gguf_version: int | None = None
     assumed: tuple[str, ...] = ()
 
 
@@ -117,6 +120,16 @@ class RatePoint(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     ceiling: float | None
     low: float | None
     high: float | None
+
+
+class LayerRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Where a layer lies; ``split_bytes`` of its ``size_bytes`` lie on ``split_device``."""
+
+    name: str
+    device: str
+    size_bytes: int
+    split_device: str | None = None
+    split_bytes: int = 0
 
 
 class GrowthLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,7 +183,7 @@ class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One way of loading a model on one machine, as predicted.
 
-    ``layer_devices`` has the device of each layer, the output last; ``curve`` the decode rate over
+    ``layers`` are in the order in which they run, the output last; ``curve`` the decode rate over
     the depth; ``growth`` the cache over tokens, the chosen type first. ``kv_formula`` is the
     cache's size per token with values filled in.
     """
@@ -179,7 +192,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     settings: SettingsRecord
     machine: str
     devices: tuple[PlannedDevice, ...]
-    layer_devices: tuple[str, ...]
+    layers: tuple[LayerRecord, ...]
     kv_bytes_per_token: int
     state_bytes: int
     kv_formula: str
@@ -201,12 +214,12 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     def layers_offloaded(self) -> int:
         """Return how many layers, the output included, lie off the CPU."""
         host = {device.name for device in self.devices if device.kind == "cpu"}
-        return sum(name not in host for name in self.layer_devices)
+        return sum(layer.device not in host for layer in self.layers)
 
     @property
     def layers_total(self) -> int:
         """Return how many layers there are, the output included."""
-        return len(self.layer_devices)
+        return len(self.layers)
 
     def rate_at(self, depth: int) -> RatePoint | None:
         """Return the prediction at a depth, between the points of the curve by time per token."""

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from gguf_tools import roles
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding
 from gguf_tools.kv import KvCache, kv_caches
 from gguf_tools.machine import Machine
 from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
+from gguf_tools.placement import CPU
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.quants import cache_type
 from gguf_tools.rates import decode_ceiling, expected_share, token_bytes
@@ -24,6 +26,7 @@ from inspector.plan_record import (
     FindingRecord,
     FixRecord,
     GrowthLine,
+    LayerRecord,
     ModelRecord,
     PlannedDevice,
     PlanRecord,
@@ -79,7 +82,6 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
     """Return what is kept and drawn of a plan; ``asked`` adds threads and the like."""
     memory, machine = plan.memory, plan.machine
     settings = memory.settings
-    names = [device.name for device in machine.devices]
     base = asked or SettingsRecord(n_ctx=settings.context)
     return PlanRecord(
         model=model_record(plan.facts, settings.kv.context),
@@ -97,10 +99,11 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
             threads_batch=base.threads_batch,
             mmap=plan.load.mmap,
             compatibility=not plan.load.extra_buffers,
+            experts_on_cpu=plan.load.experts_on_cpu,
         ),
         machine=machine.name,
         devices=tuple(_device(plan, item, index) for index, item in enumerate(memory.devices)),
-        layer_devices=tuple(names[index] for index in memory.placement.layers),
+        layers=_layers(plan),
         kv_bytes_per_token=memory.kv_bytes_per_token,
         state_bytes=memory.state_bytes,
         kv_formula=_kv_formula(plan),
@@ -146,11 +149,14 @@ def model_record(facts: ModelFacts, context: int = 0) -> ModelRecord:
         types=tuple(
             (name, share.tensors, share.bytes) for name, share in facts.tensor_types.items()
         ),
+        gguf_version=facts.header.version,
         assumed=facts.assumed,
     )
 
 
-def planned_again(plan: Plan, changes: Changes, machine: Machine | None = None) -> Plan | None:
+def planned_again(
+    plan: Plan, changes: Changes, machine: Machine | None = None, *, depth: int = 0
+) -> Plan | None:
     """Return the plan with other load settings, None where they can't be planned."""
     chosen = {_PLANNED_KEYS[key]: changes[key] for key in changes if key in _PLANNED_KEYS}
     if changes.get("n_ctx") is not None:
@@ -161,14 +167,17 @@ def planned_again(plan: Plan, changes: Changes, machine: Machine | None = None) 
         return None
     try:
         load = replace(plan.load, **chosen)  # type: ignore[arg-type]
-        return make_plan(plan.facts, load, machine or plan.machine)
+        return make_plan(plan.facts, load, machine or plan.machine, depth=depth)
     except ValueError:
         return None
 
 
-def effect_of(plan: Plan, changes: Changes) -> str:
-    """Return in words what changed load settings would do by the plan; empty if unknown."""
-    after = planned_again(plan, changes)
+def effect_of(plan: Plan, changes: Changes, depth: int = 0) -> str:
+    """Return in words what changed load settings would do by the plan; empty if unknown.
+
+    Rates are those with ``depth`` tokens in the cache.
+    """
+    after = planned_again(plan, changes, depth=depth)
     if after is None:
         return ""
     parts = []
@@ -182,6 +191,8 @@ def effect_of(plan: Plan, changes: Changes) -> str:
     elif after.fits is False:
         parts.append("it does not fit then")
     before, now = plan.decode, after.decode
+    if depth:
+        before = make_plan(plan.facts, plan.load, plan.machine, depth=depth).decode
     if before.expected_high and now.expected_high and now.expected_low:
         ratio = now.expected_high / before.expected_high
         if abs(ratio - 1) >= 0.02:
@@ -219,6 +230,53 @@ def _device(plan: Plan, item: DeviceMemory, index: int) -> PlannedDevice:
         flops_per_s=device.flops_per_s,
         flops_basis=device.flops_basis,
     )
+
+
+def _layers(plan: Plan) -> tuple[LayerRecord, ...]:
+    """Return where each layer's weights and cache lie, the output last."""
+    shape, memory = plan.facts.shape, plan.memory
+    assert shape is not None
+    places = memory.placement.layers
+    names = [device.name for device in plan.machine.devices]
+    dense, experts = _layer_bytes(plan.facts)
+    caches = [0] * len(places)
+    for cache in memory.caches:
+        for item in cache.layers:
+            caches[item.layer] += cache.layer_bytes(item)
+    for state in memory.states:
+        caches[state.layer] += state.size_bytes()
+    found = []
+    for index, place in enumerate(places):
+        last = index == len(places) - 1
+        split = plan.load.experts_on_cpu and place != CPU and experts[index] > 0
+        found.append(
+            LayerRecord(
+                name="output" if last else f"blk.{index}",
+                device=names[place],
+                size_bytes=dense[index] + experts[index] + caches[index],
+                split_device=names[CPU] if split else None,
+                split_bytes=experts[index] if split else 0,
+            )
+        )
+    return tuple(found)
+
+
+def _layer_bytes(facts: ModelFacts) -> tuple[list[int], list[int]]:
+    """Return bytes of each layer's tensors, without and of its experts; the output comes last."""
+    shape = facts.shape
+    assert shape is not None
+    count = shape.layers_all
+    dense, experts = [0] * (count + 1), [0] * (count + 1)
+    for tensor in facts.header.tensors.values():
+        block = roles.block_of(tensor.name)
+        if block is None:
+            if tensor.name not in roles.INPUT_TABLES:
+                dense[count] += tensor.size_bytes
+        elif block < count:
+            (experts if roles.is_expert(tensor.name) else dense)[block] += tensor.size_bytes
+    if facts.tied_output:
+        dense[count] += facts.header.tensors["token_embd.weight"].size_bytes
+    return dense, experts
 
 
 def _curve(plan: Plan) -> tuple[RatePoint, ...]:

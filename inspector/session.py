@@ -1,0 +1,242 @@
+"""The live state behind the panel: plan before loading, the engine's numbers after, each turn.
+
+A `Session` is told what happens and holds it; it computes nothing that is shown and asks nobody.
+`inspector.panel.panel_view` turns it into what the widgets draw. One thread drives it.
+
+How to drive it, in the order of a program's life (bytes, tokens, seconds; times since 1970 in
+milliseconds):
+
+1. A model is chosen, a load setting moves: ``session.planned(make_plan(facts, load_settings(values,
+   facts), machine))``. Any settings that can't be planned: ``session.planned(None)``.
+2. Before the load request: ``session.loading(sample)`` with a `MemorySample` taken just before.
+3. ``Loaded``: ``session.loaded(record)``, where ``record`` is `app.engine.recording.load_record`
+   of the message, with a sample taken just after. Keep it (`app.data.load_records`), and give its
+   ``id`` to the statistics of the turns.
+4. Every second, and at the end of a prefill: ``session.memory(sample)``.
+5. A chat is opened, or another branch of it: ``session.conversation(turns)`` with the `TurnRecord`
+   of every reply that has statistics, oldest first. After an edit: the same.
+6. ``Started``: ``session.turn_started(prompt_tokens=…, reused_tokens=…, new_tokens=…)``;
+   ``Progress`` of a prefill: ``session.read(done_tokens)``; ``Chunk``: ``session.tokens(reply
+   tokens, rate)``; ``Done``: ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn:
+   ``session.turn_ended()``.
+7. ``Measured`` of the draft: ``session.draft(new_tokens)``; None when there is no draft.
+8. ``session.engine_lost(sentence, detail)`` or ``session.unloaded()``.
+
+A recorded turn is opened with `replayed`, which returns a session of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Literal, TypeAlias
+
+from gguf_tools.plan import Plan
+from inspector.plan_record import PlanRecord, SettingsRecord
+from inspector.planned import plan_record
+from inspector.records import LoadRecord, MemorySample, TurnRecord
+
+__all__ = ["LiveTurn", "Session", "State", "replayed"]
+
+State: TypeAlias = Literal[
+    "empty", "planned", "loading", "ready", "reading", "writing", "lost", "replay"
+]
+_LEAST_PREFILL_TOKENS = 16  # of fewer, a rate says more about fixed costs than about the machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveTurn:
+    """A turn that is running; ``read_tokens`` of the ``new_tokens`` are evaluated."""
+
+    prompt_tokens: int
+    reused_tokens: int
+    new_tokens: int
+    read_tokens: int = 0
+    reply_tokens: int = 0
+    decode_per_s: float | None = None
+    reuse_note: str | None = None
+
+
+class Session:
+    """See the module's docstring."""
+
+    def __init__(self) -> None:
+        self.state: State = "empty"
+        self.plan: PlanRecord | None = None
+        self.planner: Plan | None = None
+        self.load: LoadRecord | None = None
+        self.before: MemorySample | None = None
+        self.sample: MemorySample | None = None
+        self.peak_bytes: int | None = None
+        self.turns: tuple[TurnRecord, ...] = ()
+        self.live: LiveTurn | None = None
+        self.draft_tokens: int | None = None
+        self.loss: tuple[str, str] | None = None
+        self.cores: int | None = None  # physical performance cores that the engine may use
+        self.busy: str = ""  # what else uses the processors, in words
+
+    # --- loading ----------------------------------------------------------------------------
+
+    def planned(self, plan: Plan | None, settings: SettingsRecord | None = None) -> None:
+        """Take a new plan; ``settings`` adds what a plan doesn't know (threads)."""
+        self.planner = plan
+        self.plan = None if plan is None else plan_record(plan, settings)
+        if self.state in {"empty", "planned", "lost"}:
+            self.state = "empty" if plan is None else "planned"
+            self.load = None
+            self.loss = None
+
+    def loading(self, before: MemorySample | None) -> None:
+        """A load begins; ``before`` is what memory looked like."""
+        self.state = "loading"
+        self.load = None
+        self.loss = None
+        self.live = None
+        self.peak_bytes = None
+        self.before = before
+        self.sample = before or self.sample
+
+    def loaded(self, record: LoadRecord) -> None:
+        """Take what the engine loaded, with the memory before and after."""
+        self.load = record
+        self.state = "ready"
+        self.loss = None
+        if record.after is not None:
+            self.memory(record.after)
+
+    def unloaded(self) -> None:
+        """The model was freed; the plan stays."""
+        self.state = "empty" if self.plan is None else "planned"
+        self.load = None
+        self.live = None
+        self.peak_bytes = None
+
+    def engine_lost(self, sentence: str, detail: str = "") -> None:
+        """The engine's process ended; what it held is free again."""
+        self.loss = (sentence, detail)
+        self.live = None
+        self.state = "lost"
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def memory(self, sample: MemorySample) -> None:
+        """Take a sample of the devices' and the engine's memory."""
+        self.sample = sample
+        if sample.private_bytes is not None and self.load is not None and self.loss is None:
+            self.peak_bytes = max(self.peak_bytes or 0, sample.private_bytes)
+
+    # --- conversation -----------------------------------------------------------------------
+
+    def conversation(self, turns: Sequence[TurnRecord]) -> None:
+        """Show another conversation or branch: its turns, oldest first."""
+        self.turns = tuple(turns)
+        self.draft_tokens = None
+
+    def draft(self, new_tokens: int | None) -> None:
+        """The draft would have so many tokens evaluated, None without a draft."""
+        self.draft_tokens = new_tokens
+
+    def turn_started(
+        self,
+        *,
+        prompt_tokens: int,
+        reused_tokens: int,
+        new_tokens: int,
+        reuse_note: str | None = None,
+    ) -> None:
+        """A prompt is being read."""
+        self.state = "reading"
+        self.draft_tokens = None
+        self.peak_bytes = None
+        self.live = LiveTurn(
+            prompt_tokens=prompt_tokens,
+            reused_tokens=reused_tokens,
+            new_tokens=new_tokens,
+            reuse_note=reuse_note,
+        )
+
+    def read(self, done_tokens: int) -> None:
+        """So many new tokens of the prompt are evaluated."""
+        if self.live is not None:
+            self.live = replace(self.live, read_tokens=done_tokens)
+
+    def tokens(self, reply_tokens: int, decode_per_s: float | None = None) -> None:
+        """The reply has so many tokens by now."""
+        if self.live is not None:
+            self.state = "writing"
+            self.live = replace(
+                self.live,
+                read_tokens=self.live.new_tokens,
+                reply_tokens=reply_tokens,
+                decode_per_s=decode_per_s,
+            )
+
+    def turn_finished(self, turn: TurnRecord) -> None:
+        """A reply ended with its statistics."""
+        self.turns = (*self.turns, turn)
+        self.turn_ended()
+
+    def turn_ended(self) -> None:
+        """A turn ended without statistics."""
+        self.live = None
+        if self.state in {"reading", "writing"}:
+            self.state = "ready"
+
+    # --- what follows -----------------------------------------------------------------------
+
+    @property
+    def settings(self) -> SettingsRecord | None:
+        """The settings in force: the engine's, else the plan's."""
+        if self.load is not None:
+            return self.load.settings
+        return None if self.plan is None else self.plan.settings
+
+    @property
+    def used_tokens(self) -> int:
+        """Tokens that the conversation has in the window now."""
+        live = self.live
+        if live is not None:
+            return live.reused_tokens + live.read_tokens + live.reply_tokens
+        return self.turns[-1].stats.context_used_tokens if self.turns else 0
+
+    @property
+    def last(self) -> TurnRecord | None:
+        """The turn that ended last."""
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def prefill_per_s(self) -> float | None:
+        """The rate at which prompts were read lately, else the planned one."""
+        measured = [
+            turn.stats.prefill_per_s
+            for turn in self.turns[-5:]
+            if turn.stats.evaluated_tokens >= _LEAST_PREFILL_TOKENS and turn.stats.prefill_per_s
+        ]
+        if measured:
+            return median(measured)
+        return None if self.plan is None else self.plan.prefill_per_s
+
+    @property
+    def first_token_s(self) -> float | None:
+        """The time to the first token of the draft, None without a draft or a rate."""
+        rate = self.prefill_per_s
+        if self.draft_tokens is None or not rate:
+            return None
+        return self.draft_tokens / rate
+
+
+def replayed(
+    load: LoadRecord, turns: Sequence[TurnRecord], sample: MemorySample | None = None
+) -> Session:
+    """Return a session as it stood after the last of ``turns``, from records alone."""
+    session = Session()
+    session.plan = load.plan
+    session.load = load
+    session.before = load.before
+    session.sample = sample or load.after
+    session.turns = tuple(turns)
+    if turns:
+        session.peak_bytes = turns[-1].stats.peak_bytes
+    session.state = "replay"
+    return session
