@@ -257,8 +257,6 @@ def _header_model(state: EngineState) -> HeaderModel:
         size_bytes: int | None = Path(path).stat().st_size
     except OSError:
         size_bytes = None
-    if state.model is not None:
-        size_bytes = state.model.size_bytes
     kinds = {"loading": "loading", "lost": "lost", "ready": "loaded", "prefill": "loaded"}
     kinds["decode"] = "loaded"
     return HeaderModel(
