@@ -50,10 +50,14 @@ def _rate(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
+def _tokens_figure(tokens: int) -> Figure:
+    return Figure("", f"{tokens:,}", _tr("token") if tokens == 1 else _tr("tokens"))
+
+
 def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
     """Return the line of figures below a reply; what is unknown is left out."""
     figures = [
-        Figure("", f"{stats.reply_tokens:,}", _tr("tokens")),
+        _tokens_figure(stats.reply_tokens),
     ]
     reused = ""
     if stats.reused_tokens:
@@ -96,7 +100,7 @@ def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
 def _live_figures(live: LiveReply) -> tuple[Figure, ...]:
     if live.waiting or not live.reply_tokens:
         return ()
-    figures = [Figure("", f"{live.reply_tokens:,}", _tr("tokens"))]
+    figures = [_tokens_figure(live.reply_tokens)]
     if live.decode_per_s is not None:
         figures.append(Figure(_tr("decode"), _rate(live.decode_per_s), _tr("tok/s")))
     return tuple(figures)

@@ -6,6 +6,7 @@ the reply fills where it was asked for. It is stored once a second while it stre
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -30,6 +31,7 @@ from inspector.records import TurnStats
 __all__ = ["FinishedReply", "ReplyRunner"]
 
 _SAVE_MS = 1000
+_FIGURES_S = 0.3
 
 
 @dataclass
@@ -46,6 +48,7 @@ class _Running:
     decode_per_s: float | None = None
     fit: PromptFit | None = None
     unsaved: bool = False
+    figures_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +195,16 @@ class ReplyRunner(QObject):
             running.text.append(chunk.answer)
         if chunk.reasoning:
             running.reasoning.append(chunk.reasoning)
+        now = time.monotonic()
         if first:
+            running.figures_s = now
             self.changed.emit(running.message_id)
-        elif chunk.answer or chunk.reasoning:
+            return
+        if chunk.answer or chunk.reasoning:
             self.text_arrived.emit(running.message_id, chunk.answer, chunk.reasoning)
+        if now - running.figures_s >= _FIGURES_S:
+            running.figures_s = now
+            self.changed.emit(running.message_id)
 
     @Slot()
     def _save(self, *, interrupted: bool = False) -> None:
@@ -209,7 +218,6 @@ class ReplyRunner(QObject):
         message_id = running.message_id
         state: MessageState = "interrupted" if interrupted else "streaming"
         self._store.do(lambda store: store.save_reply(message_id, text, reasoning, state))
-        self.changed.emit(message_id)
 
     def _finish(
         self,

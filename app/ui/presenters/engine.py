@@ -49,6 +49,7 @@ class EnginePresenter(QObject):
         self._state = state
         self._load_id = 0
         self._path: str | None = None
+        self._previous: str | None = None  # the model that gave way to the one being loaded
         self._options: dict[str, Any] = {}
         self._after_load: Callable[[], None] | None = None
         engine.state_changed.connect(self._on_state)
@@ -80,6 +81,8 @@ class EnginePresenter(QObject):
         hello = self._engine.state.hello
         if hello is not None and self._state.compatibility(hello.cpu, hello.engine):
             options = msgspec.structs.replace(options, compatibility=True)
+        if self._engine.state.model is not None and self._path != path:
+            self._previous = self._path
         self._path = path
         self._after_load = then
         for key in (_LOST, _LOAD_FAILED):
@@ -178,7 +181,13 @@ class EnginePresenter(QObject):
             choices.append(Choice("fewer_layers", self.tr("Fewer GPU layers")))
         if not values["compatibility"]:
             choices.append(Choice("compatibility", self.tr("Compatibility mode")))
-        return tuple(choices)
+        return (*choices, *self._way_back())
+
+    def _way_back(self) -> tuple[Choice, ...]:
+        if self._previous is None:
+            return ()
+        name = Path(self._previous).name
+        return (Choice("back", self.tr("Back to {0}").format(name)),)
 
     def _has_gpu(self) -> bool:
         model = self._engine.state.model
@@ -189,6 +198,9 @@ class EnginePresenter(QObject):
         if notice not in {_LOST, _LOAD_FAILED} or self._path is None:
             return
         self._window.chat.notices.remove_notice(notice)
+        if choice == "back" and self._previous is not None:
+            self.load(self._previous)
+            return
         values = self._settings.load_values(self._path)
         changes: dict[str, Any] = {}
         if choice == "smaller_context":
@@ -218,11 +230,12 @@ class EnginePresenter(QObject):
                     message.message,
                     "error",
                     message.detail,
-                    self._ways_out() if message.kind != "bad_model" else (),
+                    self._ways_out() if message.kind != "bad_model" else self._way_back(),
                 )
             )
 
     def _on_loaded(self, model: ModelInfo) -> None:
+        self._previous = None
         self._state.end_load(Path(model.path), self._options, "loaded")
         self._state.set_last_model(Path(model.path))
         for index, sentence in enumerate((model.template_notice, *model.notices)):
