@@ -156,12 +156,14 @@ def machine_from_devices(devices: Sequence[DeviceInfo], table: HardwareTable) ->
     """Return a machine of the devices that an engine reports, in the order it fills them.
 
     Follows ``llama_prepare_model_devices`` in src/llama.cpp: devices over RPC first, then GPUs;
-    one that shares the main memory only where there is no other.
+    those that share the main memory only where there is no GPU, and then of one backend.
     """
     remote = [item for item in devices if item.backend.startswith("RPC")]
     local = [item for item in devices if item.kind == "gpu" and item not in remote]
     shared = [item for item in devices if item.kind == "igpu"]
-    chosen = [*remote, *local] or shared[:1]
+    if not local:
+        local = [item for item in shared if item.backend == shared[0].backend]
+    chosen = [*remote, *local]
     cpu = _cpu(table)
     return Machine(
         name="this computer",

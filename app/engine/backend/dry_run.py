@@ -22,7 +22,7 @@ from app.engine.backend.library import AbortFlag, NativeLog, lib
 from app.engine.interface import DryRunResult, EngineFailure
 from app.engine.protocol import EngineBuffer, LoadOptions
 
-__all__ = ["dry_run"]
+__all__ = ["breakdown", "dry_run"]
 
 _LIBRARIES = Path(lib.__file__).parent / "lib"
 _BREAKDOWN = "_Z26llama_get_memory_breakdownPK13llama_context"
@@ -53,7 +53,7 @@ def dry_run(log: NativeLog, path: str, options: LoadOptions) -> DryRunResult:
             raise _refused(log, "bad_request", "The context can't be made.")
         try:
             lines = log.lines()
-            exact = _breakdown(context)
+            exact = breakdown(context)
             return DryRunResult(
                 n_ctx=lib.llama_n_ctx(context),
                 buffers=tuple(_from_log(lines) if exact is None else [*exact, *_outputs(lines)]),
@@ -127,7 +127,7 @@ class _Node(ctypes.Structure):
     )
 
 
-def _breakdown(context: Any) -> list[EngineBuffer] | None:
+def breakdown(context: Any) -> list[EngineBuffer] | None:
     """Return buffers by device, None where the library's map can't be read.
 
     llama.cpp has no C function for this; the C++ one is exported, and its map is read as
@@ -135,8 +135,9 @@ def _breakdown(context: Any) -> list[EngineBuffer] | None:
     """
     if not sys.platform.startswith("linux"):
         return None
+    # Through this handle the functions of ggml are found too; opened by name, ggml would be
+    # loaded a second time.
     main: Any = load_shared_library("llama", _LIBRARIES)
-    base: Any = load_shared_library("ggml-base", _LIBRARIES)
     try:
         function = getattr(main, _BREAKDOWN)
     except AttributeError:
@@ -151,7 +152,7 @@ def _breakdown(context: Any) -> list[EngineBuffer] | None:
         return None
     sums: dict[tuple[str, str], int] = {}
     for node in nodes:
-        device = _device_name(base, node.buffer_type)
+        device = _device_name(main, node.buffer_type)
         for what, size in (
             ("weights", node.model),
             ("cache", node.context),
@@ -173,15 +174,15 @@ def _nodes(address: int | None, most: int) -> Iterator[_Node]:
         waiting += [item for item in (node.left, node.right) if item]
 
 
-def _device_name(base: Any, buffer_type: int) -> str:
-    base.ggml_backend_buft_is_host.restype = ctypes.c_bool
-    base.ggml_backend_buft_is_host.argtypes = [ctypes.c_void_p]
-    base.ggml_backend_buft_get_device.restype = ctypes.c_void_p
-    base.ggml_backend_buft_get_device.argtypes = [ctypes.c_void_p]
-    base.ggml_backend_dev_name.restype = ctypes.c_char_p
-    base.ggml_backend_dev_name.argtypes = [ctypes.c_void_p]
-    device = base.ggml_backend_buft_get_device(buffer_type)
-    if base.ggml_backend_buft_is_host(buffer_type) or not device:
+def _device_name(library: Any, buffer_type: int) -> str:
+    library.ggml_backend_buft_is_host.restype = ctypes.c_bool
+    library.ggml_backend_buft_is_host.argtypes = [ctypes.c_void_p]
+    library.ggml_backend_buft_get_device.restype = ctypes.c_void_p
+    library.ggml_backend_buft_get_device.argtypes = [ctypes.c_void_p]
+    library.ggml_backend_dev_name.restype = ctypes.c_char_p
+    library.ggml_backend_dev_name.argtypes = [ctypes.c_void_p]
+    device = library.ggml_backend_buft_get_device(buffer_type)
+    if library.ggml_backend_buft_is_host(buffer_type) or not device:
         return "CPU"
-    name: bytes = base.ggml_backend_dev_name(device)
+    name: bytes = library.ggml_backend_dev_name(device)
     return name.decode("utf-8", "replace")
