@@ -109,6 +109,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
         "chat",
         2,
     ),
+    ActionSpec("context_log", "What left the context…", (), "chat", 2),
     ActionSpec("export_chat", "Export the chat…", ("Ctrl+E",), "chat", 3),
     ActionSpec(
         "delete_chat",

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import logs
 from app.data.database import StoreNotice
+from app.data.records import Conversation
 from app.data.state import StateFile
 from app.data.writer import StoreThread
 from app.engine.protocol import ModelInfo
@@ -64,7 +65,9 @@ class Application(QObject):
         self.controller = ChatController(self.engine, self.store, self.settings, self)
 
         self.models = EnginePresenter(self.engine, self.window, self.settings, self.state, self)
-        self.chat = ChatPresenter(self.controller, self.window, self.transcript, self)
+        self.chat = ChatPresenter(
+            self.controller, self.window, self.transcript, self.settings, self
+        )
         self.context = ContextPresenter(
             self.engine, self.controller, self.chat, self.window, self.settings, self
         )
@@ -87,6 +90,7 @@ class Application(QObject):
             self.transcript,
             self,
         )
+        self._shown_chat: str | None = None
         self._closing = False
         self.has_ended = False  # the engine has left; what is open can be released
         self._connect()
@@ -99,6 +103,8 @@ class Application(QObject):
         self.models.model_loaded.connect(self._on_model_loaded)
         controller.conversation_changed.connect(self._on_conversation)
         controller.model_wanted.connect(self._on_model_wanted)
+        controller.dropped_wanted.connect(self.preferences.open_context_log)
+        window.header.gauge.pressed.connect(self.preferences.open_context_log)
         controller.context_wanted.connect(self.models.raise_context)
         self.context.context_wanted.connect(self.models.raise_context)
         self.context.cache_wanted.connect(
@@ -167,6 +173,7 @@ class Application(QObject):
             "text_larger": lambda: self.preferences.step_text_size(1),
             "text_smaller": lambda: self.preferences.step_text_size(-1),
             "text_normal": lambda: self.preferences.step_text_size(0),
+            "context_log": self.preferences.open_context_log,
             "logs": self.preferences.open_logs,
             "about": self.preferences.open_about,
         }
@@ -192,8 +199,13 @@ class Application(QObject):
         self.context.refresh()
 
     @Slot(object)
-    def _on_conversation(self, _conversation: object) -> None:
+    def _on_conversation(self, conversation: Conversation | None) -> None:
         self.chat.refresh_generating()
+        key = None if conversation is None else conversation.id
+        if key != self._shown_chat:
+            self._shown_chat = key
+            self.context.refresh()
+            self.models.offer_model_of(conversation)
 
     @Slot(object)
     def _on_engine_state(self, _state: object) -> None:

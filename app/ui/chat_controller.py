@@ -7,6 +7,7 @@ stored before it is sent; nothing later is erased by an edit, which makes a new 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -32,6 +33,8 @@ from app.ui.transcript.items import MessageAction, MessageView
 
 __all__ = ["ChatController"]
 
+log = logging.getLogger("plimsoll.chat")
+
 
 class ChatController(QObject):
     """See the module.
@@ -49,6 +52,7 @@ class ChatController(QObject):
         model_wanted(str): message to regenerate with a model that is to be chosen.
         link_opened(str): the user confirmed this address.
         context_wanted(): the user wants a larger context.
+        dropped_wanted(): the user wants to see what left the context.
     """
 
     conversation_changed = Signal(object)
@@ -63,6 +67,7 @@ class ChatController(QObject):
     model_wanted = Signal(str)
     link_opened = Signal(str)
     context_wanted = Signal()
+    dropped_wanted = Signal()
 
     def __init__(
         self,
@@ -273,6 +278,7 @@ class ChatController(QObject):
             if opened is None:
                 return
             chat_id = opened.conversation.id
+            self._log_text(opened.path[-2:-1] if continued is None else opened.path[-1:])
             self.runner.run(
                 chat_id,
                 reply.id,
@@ -299,6 +305,12 @@ class ChatController(QObject):
         self._asking = True
         asked_in = self._wanted
         self._store.do(work, begin, failed)
+
+    def _log_text(self, messages: Sequence[Message]) -> None:
+        """Write what is sent to the log, if the user asked for that."""
+        if self._settings.get("log_chat_text"):
+            for message in messages:
+                log.info("%s: %s", message.role, message.text)
 
     def _may_ask(self) -> bool:
         state = self._engine.state
@@ -337,6 +349,8 @@ class ChatController(QObject):
             self.link_opened.emit(action.payload)
         elif action.kind == "raise_context":
             self.context_wanted.emit()
+        elif action.kind == "show_dropped":
+            self.dropped_wanted.emit()
 
     def _switch_version(self, message_id: str, step: int) -> None:
         if self.answering_here:
@@ -436,6 +450,8 @@ class ChatController(QObject):
     def _on_finished(self, finished: FinishedReply) -> None:
         self.answering_changed.emit(None)
         self.chats_changed.emit()
+        if self._settings.get("log_chat_text"):
+            log.info("assistant: %s", finished.text)
         if finished.failed is not None and finished.failed.kind != "cancelled":
             self.reply_failed.emit(finished)
         if self._wanted == finished.conversation_id:

@@ -180,7 +180,10 @@ def cut_view(event: ContextEvent | None, dropped: int, tokens: int, anchor: str)
         role="memory_cut",
         text=text.format(f"{dropped:,}", f"{tokens:,}"),
         note="" if not n_ctx else _tr("The context holds {0} tokens.").format(f"{n_ctx:,}"),
-        actions=(NoticeAction(_tr("Raise the context"), "raise_context"),),
+        actions=(
+            NoticeAction(_tr("Raise the context"), "raise_context"),
+            NoticeAction(_tr("What left it"), "show_dropped"),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.engine.protocol import Fault
+from app.ui.dialogs.context_log import ContextLogDialog
 from app.ui.transcript.items import MessageAction
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.window import Program
@@ -217,7 +218,13 @@ def test_overflow_is_told_before_and_marked_after(
     assert conversation is not None
     assert conversation.keep_from is not None
     views = program.app.chat._views
-    assert any(view.role == "memory_cut" for view in views.values())
+    cut = next(view for view in views.values() if view.role == "memory_cut")
+    program.app.controller.act(MessageAction("show_dropped", cut.id))
+    (dialog,) = program.app.window.findChildren(ContextLogDialog)
+    newest = dialog.tree.topLevelItem(0)
+    assert newest is not None
+    assert newest.childCount() == len(event.dropped)
+    dialog.reject()
     composer.set_text("w " * 900)
     program.until(lambda: program.app.window.chat.overflow.bar is not None)
     composer.set_text("")
@@ -275,3 +282,63 @@ def test_a46_damaged_store_is_set_aside_and_the_program_starts(
     program.send("Hello")
     program.answered()
     assert program.texts() == ["Hello", "ok"]
+
+
+def test_chat_of_another_model_offers_it(
+    open_program: Open, fake_script: FakeScript, model: Path, tmp_path: Path
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    program.send("Hello")
+    program.answered()
+    chat = program.app.controller.conversation
+    assert chat is not None
+    other = tmp_path / "Other-2B-Q8_0.gguf"
+    other.write_bytes(b"fake")
+    program.app.window.sidebar.new_chat_requested.emit()
+    program.app.library.choose(str(other))
+    program.ready()
+    program.app.chats.open(chat.id)
+    program.until(lambda: "other-model" in program.notices())
+    program.app.window.chat.notices.chosen.emit("other-model", "load")
+    program.until(lambda: program.app.engine.state.path == str(model))
+    assert "other-model" not in program.notices()
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_chat_text_reaches_the_log_only_when_asked(
+    wanted: bool,
+    open_program: Open,
+    fake_script: FakeScript,
+    model: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fake_script(replies=["a secret reply"])
+    caplog.set_level("INFO")
+    program = open_program(model).ready()
+    program.app.preferences.set_value("log_chat_text", wanted)
+    program.send("a secret question")
+    program.answered()
+    assert ("a secret question" in caplog.text) is wanted
+    assert ("a secret reply" in caplog.text) is wanted
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_reasoning_unfolds_while_it_is_written_if_wanted(
+    wanted: bool, open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    thought = "".join(f" because{i}" for i in range(60))
+    fake_script(replies=[["<think>", thought, "</think>", "Answer"]], decode_per_s=5)
+    program = open_program(model).ready()
+    program.app.preferences.set_value("unfold_reasoning", wanted)
+    program.send("Why?")
+    program.until(lambda: bool((program.app.controller.runner.live or _Silent).reasoning))
+    assert (program.app.chat._unfolded is not None) is wanted
+    program.answered()
+    assert program.app.chat._unfolded is None
+    assert program.app.controller.path[-1].reasoning.strip() == thought.strip()
+    assert program.texts()[-1] == "Answer"
+
+
+class _Silent:
+    reasoning = ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from app.data.attachments import AttachmentError, read_attachment
 from app.data.records import Attachment, Conversation, Deletion
+from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
@@ -26,19 +28,28 @@ _FAILED = "reply-failed"
 
 
 class ChatPresenter(QObject):
-    """Feeds the transcript with as little change as possible, and takes drafts and files."""
+    """Feeds the transcript with as little change as possible, and takes drafts and files.
+
+    Signals:
+        attached(str key, str text): a file goes with the draft; its tokens are to be counted.
+    """
+
+    attached = Signal(str, str)
 
     def __init__(
         self,
         controller: ChatController,
         window: MainWindow,
         transcript: Transcript,
+        settings: Settings,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._controller = controller
         self._window = window
         self._transcript = transcript
+        self._settings = settings
+        self._unfolded: str | None = None  # the message whose reasoning we unfolded
         self._views: dict[str, MessageView] = {}
         self._order: list[str] = []
         self._shown_chat: str | None = None
@@ -102,6 +113,7 @@ class ChatPresenter(QObject):
 
     def _attach(self, key: str, attachment: Attachment) -> None:
         self._attachments[key] = attachment
+        self.attached.emit(key, attachment.text)
         if attachment.note:
             self._window.chat.notices.show_notice(
                 Notice(f"file-{key}", f"{attachment.name}: {attachment.note}")
@@ -124,14 +136,12 @@ class ChatPresenter(QObject):
         self._problems.pop(key, None)
         self._show_chips()
 
-    def set_attachment_tokens(self, counts: Sequence[int | None]) -> None:
-        """Show how many tokens the files take, in their order."""
-        for (key, attachment), tokens in zip(list(self._attachments.items()), counts, strict=False):
-            if tokens is not None:
-                self._attachments[key] = Attachment(
-                    attachment.name, attachment.text, tokens, attachment.note
-                )
-        self._show_chips(announce=False)
+    def set_attachment_tokens(self, key: str, tokens: int) -> None:
+        """Show how many tokens a file takes."""
+        attachment = self._attachments.get(key)
+        if attachment is not None:
+            self._attachments[key] = replace(attachment, tokens=tokens)
+            self._show_chips(announce=False)
 
     def _show_chips(self, *, announce: bool = True) -> None:
         chips = [AttachmentChip(key, a.name, a.tokens) for key, a in self._attachments.items()]
@@ -223,6 +233,17 @@ class ChatPresenter(QObject):
         if view.id in self._views:
             self._views[view.id] = view
             self._transcript.update_message(view)
+            self._follow_reasoning(view)
+
+    def _follow_reasoning(self, view: MessageView) -> None:
+        """Unfold reasoning while it is written, and fold it when the answer begins."""
+        thinking = view.state == "streaming" and bool(view.reasoning) and not view.text
+        if thinking and self._unfolded is None and self._settings.get("unfold_reasoning"):
+            self._unfolded = view.id
+            self._transcript.act("toggle_reasoning", view.id)
+        elif self._unfolded == view.id and not thinking:
+            self._unfolded = None
+            self._transcript.act("toggle_reasoning", view.id)
 
     @Slot(str, str, str)
     def _on_text(self, message_id: str, answer: str, reasoning: str) -> None:

@@ -64,6 +64,7 @@ class ContextPresenter(QObject):
         self._used_tokens = 0  # of the conversation on screen, as far as it is known
         self._count_id = 0
         self._measure_id = 0
+        self._file_counts: dict[int, str] = {}  # requests, and the files they count
         self._measures_draft = False
         self._overflow: Overflow | None = None
         self._timer = QTimer(self)
@@ -75,6 +76,7 @@ class ContextPresenter(QObject):
         window.chat.composer.draft_changed.connect(self._timer.start)
         window.chat.overflow.chosen.connect(self._on_choice)
         controller.reply_failed.connect(self._on_reply_failed)
+        chat.attached.connect(self._count_file)
         controller.runner.changed.connect(self._on_progress)
 
     # --- how full it is ---
@@ -136,6 +138,11 @@ class ContextPresenter(QObject):
             return
         self._count_id = self._engine.count(text)
 
+    @Slot(str, str)
+    def _count_file(self, key: str, text: str) -> None:
+        if self._engine.state.model is not None:
+            self._file_counts[self._engine.count(text)] = key
+
     def _on_counted(self, tokens: int) -> None:
         n_ctx = self._n_ctx()
         after = None if n_ctx is None else (self._used_tokens + tokens) / n_ctx
@@ -179,6 +186,8 @@ class ContextPresenter(QObject):
     def _on_message(self, message: EngineMessage) -> None:
         if isinstance(message, Counted) and message.id == self._count_id:
             self._on_counted(message.tokens)
+        elif isinstance(message, Counted) and message.id in self._file_counts:
+            self._chat.set_attachment_tokens(self._file_counts.pop(message.id), message.tokens)
         elif isinstance(message, Measured) and message.id == self._measure_id:
             if self._measures_draft:
                 self._tell(message.fit)

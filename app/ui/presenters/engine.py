@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, Signal, Slot
 
+from app.data.records import Conversation
 from app.data.state import LoadOutcome, StateFile
 from app.engine.protocol import EngineMessage, Failed, Hello, Loaded, LoadOptions, ModelInfo
 from app.engine.qt_client import EngineProcess, EngineState
@@ -23,6 +24,7 @@ __all__ = ["EnginePresenter"]
 
 _LOST = "engine-lost"
 _LOAD_FAILED = "load-failed"
+_OTHER_MODEL = "other-model"
 
 
 class EnginePresenter(QObject):
@@ -50,6 +52,7 @@ class EnginePresenter(QObject):
         self._load_id = 0
         self._path: str | None = None
         self._previous: str | None = None  # the model that gave way to the one being loaded
+        self._offered: str | None = None  # the model of the chat on screen
         self._options: dict[str, Any] = {}
         self._after_load: Callable[[], None] | None = None
         engine.state_changed.connect(self._on_state)
@@ -85,7 +88,7 @@ class EnginePresenter(QObject):
             self._previous = self._path
         self._path = path
         self._after_load = then
-        for key in (_LOST, _LOAD_FAILED):
+        for key in (_LOST, _LOAD_FAILED, _OTHER_MODEL):
             self._window.chat.notices.remove_notice(key)
         self._options = msgspec.to_builtins(options)
         self._state.begin_load(Path(path), self._options)
@@ -133,6 +136,24 @@ class EnginePresenter(QObject):
             )
             return
         self.reload({"n_ctx": wanted})
+
+    def offer_model_of(self, conversation: Conversation | None) -> None:
+        """Offer the model that a chat was held with, if another one is loaded."""
+        notices = self._window.chat.notices
+        notices.remove_notice(_OTHER_MODEL)
+        if conversation is None or conversation.model_path in {None, self._path}:
+            return
+        if not Path(str(conversation.model_path)).is_file():
+            return
+        self._offered = conversation.model_path
+        name = conversation.model_name or Path(str(conversation.model_path)).name
+        notices.show_notice(
+            Notice(
+                _OTHER_MODEL,
+                self.tr("This chat was held with {0}.").format(name),
+                choices=(Choice("load", self.tr("Load it")),),
+            )
+        )
 
     # --- what the engine tells ---
 
@@ -195,6 +216,10 @@ class EnginePresenter(QObject):
 
     @Slot(str, str)
     def _on_choice(self, notice: str, choice: str) -> None:
+        if notice == _OTHER_MODEL and self._offered is not None:
+            self._window.chat.notices.remove_notice(notice)
+            self.load(self._offered)
+            return
         if notice not in {_LOST, _LOAD_FAILED} or self._path is None:
             return
         self._window.chat.notices.remove_notice(notice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,30 @@ class PreferencesPresenter(QObject):
         presets = all_presets(self._settings.presets)
         expected = _changed(preset_values(presets.get(name, {})))
         self._window.header.preset.set_presets(tuple(presets), name, changed=sampling != expected)
+
+    @Slot()
+    def open_context_log(self) -> None:
+        """Show what left the context of the chat on screen, and when."""
+        from app.ui.dialogs.context_log import ContextLogDialog, ContextLogEntry
+
+        names = {"user": self.tr("You"), "assistant": self.tr("Model")}
+        said = {
+            message.id: (names[message.role], " ".join(message.text.split())[:120])
+            for message in self._controller.path
+        }
+        entries = [
+            ContextLogEntry(
+                datetime.fromtimestamp(event.created_ms / 1000, UTC).astimezone(),
+                event.dropped_tokens,
+                event.n_ctx,
+                tuple(said[key] for key in event.dropped if key in said),
+            )
+            for event in self._controller.events
+        ]
+        if not entries:
+            self._say(self.tr("Nothing has left the context of this chat."))
+            return
+        _open(ContextLogDialog(self._themes, entries, self._window))
 
     # --- help ---
 

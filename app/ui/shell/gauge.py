@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.ui.numbers import grouped, percent
@@ -59,7 +59,13 @@ class _Bar(QWidget):
 
 
 class ContextGauge(QWidget):
-    """Figures and bar; hidden until a model is loaded."""
+    """Figures and bar; hidden until a model is loaded.
+
+    Signals:
+        pressed(): the user wants to know more.
+    """
+
+    pressed = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,6 +101,14 @@ class ContextGauge(QWidget):
         text = self._explanation(use)
         self.setToolTip(text)
         self.setAccessibleName(text)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Tell that it was clicked."""
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(
+            event.position().toPoint()
+        ):
+            self.pressed.emit()
 
     def set_compact(self, compact: bool) -> None:
         """Take less room: the bar alone, the figures in the tooltip."""

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.paths import Paths
+from app.settings import TABLE, SettingError, Settings, atomic_write, by_scope, declared
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_names_are_declared_once_and_defaults_are_values() -> None:
+    names = [(setting.scope, setting.key) for setting in TABLE]
+    assert len(names) == len(set(names))
+    for setting in TABLE:
+        assert setting.check(setting.default) == setting.default
+        assert setting.help.endswith(".")
+        assert setting.label
+
+
+def test_every_setting_of_the_program_is_used() -> None:
+    source = "".join(
+        path.read_text("utf-8")
+        for path in (ROOT / "app").rglob("*.py")
+        if path.name != "settings.py"
+    )
+    unused = [s.key for s in by_scope("app") if f'"{s.key}"' not in source]
+    assert not unused
+
+
+def test_changes_are_kept_and_defaults_are_not_written(paths: Paths) -> None:
+    settings = Settings(paths.settings)
+    settings.set("theme", "dark")
+    settings.set("text_size", 120)
+    settings.set("text_size", 100)
+    settings.set_load_values("/m.gguf", {"n_ctx": 4096})
+    settings.set_load_values(None, {"type_k": "q8_0"})
+    settings.set_preset("Mine", {"temperature": 0.1, "system_prompt": "Be brief"})
+    data = json.loads(paths.settings.read_text())
+    assert data["app"] == {"theme": "dark"}
+    again = Settings(paths.settings)
+    assert again.get("theme") == "dark"
+    assert again.load_values("/m.gguf")["n_ctx"] == 4096
+    assert again.load_values("/m.gguf")["type_k"] == "q8_0"
+    assert again.load_values("/other.gguf")["n_ctx"] is None
+    assert again.presets == {"Mine": {"temperature": 0.1, "system_prompt": "Be brief"}}
+    again.set_preset("Mine", None)
+    assert Settings(paths.settings).presets == {}
+    assert paths.settings.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    ("scope", "key", "value", "words"),
+    [
+        ("app", "theme", "blue", "one of system, dark, light"),
+        ("app", "text_size", 500, "between 75 and 200"),
+        ("app", "text_size", "big", "a number"),
+        ("app", "text_size", 90.5, "whole number"),
+        ("app", "show_statistics", 1, "on or off"),
+        ("app", "system_prompt", None, "needs a value"),
+        ("sampling", "temperature", float("nan"), "a number"),
+        ("sampling", "stop", "x", "list of texts"),
+        ("load", "type_k", "q3_k", "one of"),
+    ],
+)
+def test_wrong_values_are_refused_in_words(scope: str, key: str, value: object, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        declared(scope, key).check(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 4096, b"{", b"[]", b"\xff\xfe", b"[" * 100_000, b"null"]
+)
+def test_a46_damaged_file_is_set_aside_and_named(content: bytes, paths: Paths) -> None:
+    paths.settings.write_bytes(content)
+    settings = Settings(paths.settings)
+    assert settings.get("theme") == "system"
+    assert settings.problems
+    assert paths.settings.with_suffix(".damaged.json").read_bytes() == content
+    settings.set("theme", "dark")
+    assert Settings(paths.settings).get("theme") == "dark"
+
+
+def test_a46_values_of_the_wrong_type_fall_back_one_by_one(paths: Paths) -> None:
+    paths.settings.write_text(
+        json.dumps(
+            {
+                "app": {"theme": 7, "text_size": 120, "of_another_version": 1},
+                "models": {"/m.gguf": {"n_ctx": "many", "threads": 2}, "/n.gguf": []},
+                "presets": {"A": {"temperature": "hot", "top_k": 5}, "B": 3},
+            }
+        )
+    )
+    settings = Settings(paths.settings)
+    assert settings.get("theme") == "system"
+    assert settings.get("text_size") == 120
+    assert settings.load_values("/m.gguf")["threads"] == 2
+    assert settings.load_values("/m.gguf")["n_ctx"] is None
+    assert settings.presets["A"] == {"top_k": 5}
+    assert len(settings.problems) == 3
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "kept"
+    target.mkdir()
+    (target / "file").write_text("old")
+    with pytest.raises(IsADirectoryError):
+        atomic_write(target, b"new")  # a folder can't be replaced by a file
+    assert (target / "file").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_without_a_file_nothing_is_written() -> None:
+    settings = Settings(None)
+    settings.set("theme", "light")
+    assert settings.get("theme") == "light"
