@@ -34,7 +34,7 @@ _FIRST_LAYER: Final = frozenset(
     }
 )
 _EVERYWHERE: Final = ("rope_freqs.", "rope_factors_")
-_NO_OUTPUT: Final = EMBEDDING - {"llama-embed"}
+_NO_OUTPUT: Final = EMBEDDING - {"llama-embed", "gemma-embedding", "t5encoder"}
 
 
 @dataclass(frozen=True, slots=True)

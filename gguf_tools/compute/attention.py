@@ -187,7 +187,10 @@ def multi_head(
         v = kv[1]
         values = (graph.make((cells, v.ne[0], v.ne[1]), v),)
     elif not v_transposed:
-        values = (graph.make((cells, head_v, 1, streams), context.input("cache", 0)),)
+        cache = context.settings.kv.type_k
+        unit = cache.block_bytes if cache.block == 1 else 4
+        cells_of = context.input("cache", 0)
+        values = (graph.make((cells, head_v, 1, streams), cells_of, unit=unit),)
     out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
     if opened:
         out = graph.make((opened, *out.ne[1:]), out)
