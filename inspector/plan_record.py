@@ -23,6 +23,7 @@ __all__ = [
     "RatePoint",
     "SettingsRecord",
     "Severity",
+    "changes_of_key",
 ]
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
@@ -161,16 +162,30 @@ class GrowthLine(msgspec.Struct, frozen=True, kw_only=True):
 class FixRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A change of load settings that would help, and what it would do by the plan.
 
-    ``changes`` are values of load settings by key; empty where something else must be done.
+    ``changes`` are values of load settings by key. Where something else than a setting helps,
+    ``action`` names it: "new_chat", "free_memory", "engine_build", "wait".
     """
 
     text: str
     changes: Changes = {}
     effect: str = ""
+    action: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return what names the fix to the window; `changes_of_key` reads it."""
+        return self.action or msgspec.json.encode(self.changes).decode()
+
+
+def changes_of_key(key: str) -> Changes:
+    """Return the changes of load settings that a fix's key means, none for an action."""
+    return (
+        msgspec.json.decode(key, type=dict[str, str | int | bool | None]) if key[:1] == "{" else {}
+    )
 
 
 class FindingRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Something worth saying: what, why, what it costs, and what would help."""
+    """Something worth saying: ``text`` in a headline, its cause, its cost, and what would help."""
 
     id: str
     severity: Severity

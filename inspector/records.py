@@ -118,7 +118,7 @@ class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
     """Memory of one device at one moment; None is unknown.
 
     ``spilled_bytes`` is what the driver moved to system memory (shared memory on Windows, GTT on
-    AMD), where it can be read.
+    AMD), where it can be read; ``limited_by`` names what holds its clock down, empty if nothing.
     """
 
     name: str
@@ -126,6 +126,7 @@ class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
     total_bytes: int | None = None
     free_bytes: int | None = None
     spilled_bytes: int | None = None
+    limited_by: str = ""
 
 
 class MemorySample(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,8 @@ milliseconds):
    ``Progress`` of a prefill: ``session.read(done_tokens)``; ``Chunk``: ``session.tokens(reply
    tokens, rate)``; ``Done``: ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn:
    ``session.turn_ended()``.
-7. ``Measured`` of the draft: ``session.draft(new_tokens)``; None when there is no draft.
+7. ``Measured`` of the draft: ``session.draft(new_tokens, reused_tokens)`` (the prompt's less the
+   reusable ones, and those); ``session.draft(None)`` when there is no draft.
 8. ``session.engine_lost(sentence, detail)`` or ``session.unloaded()``.
 
 A recorded turn is opened with `replayed`, which returns a session of its own.
@@ -72,9 +73,11 @@ class Session:
         self.turns: tuple[TurnRecord, ...] = ()
         self.live: LiveTurn | None = None
         self.draft_tokens: int | None = None
+        self.draft_reused_tokens: int | None = None
         self.loss: tuple[str, str] | None = None
         self.cores: int | None = None  # physical performance cores that the engine may use
-        self.busy: str = ""  # what else uses the processors, in words
+        self.busy: str = ""  # what else uses the processors, as a sentence
+        self.gpus: tuple[str, ...] = ()  # accelerators that the system has, whatever the engine
 
     # --- loading ----------------------------------------------------------------------------
 
@@ -133,9 +136,10 @@ class Session:
         self.turns = tuple(turns)
         self.draft_tokens = None
 
-    def draft(self, new_tokens: int | None) -> None:
+    def draft(self, new_tokens: int | None, reused_tokens: int | None = None) -> None:
         """The draft would have so many tokens evaluated, None without a draft."""
         self.draft_tokens = new_tokens
+        self.draft_reused_tokens = reused_tokens
 
     def turn_started(
         self,

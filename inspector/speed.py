@@ -1,0 +1,332 @@
+"""Measured rates beside predicted ones, and the likely reason where they differ.
+
+The ceiling moves: a token reads every weight and the cache as far as it is filled, so each
+measurement is held against the prediction at its own depth. A rate above the ceiling means that
+the byte count or the bandwidth is wrong, never that the machine is good; a rate far below it is
+explained by evidence, or said to be unexplained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from gguf_tools.units import format_bandwidth, format_bytes, format_rate
+from inspector.plan_record import PlanRecord, RatePoint
+from inspector.records import TurnStats
+from inspector.session import Session
+from inspector.views import (
+    Basis,
+    DepthPoint,
+    FirstTokenPart,
+    FirstTokenView,
+    PredictedPoint,
+    RateView,
+    SpeedView,
+)
+
+__all__ = ["ABOVE", "BELOW", "Verdict", "judge", "speed_view"]
+
+ABOVE: Final = 1.02
+"""Measured over ceiling from which a figure must be wrong."""
+
+BELOW: Final = 0.8
+"""Measured over the low end of the prediction below which a reason is looked for."""
+
+_LEAST_TOKENS: Final = 16  # a shorter reply measures nothing
+_SHORT_TOKENS: Final = 32
+_SPILL_BYTES: Final = 64 << 20
+_RESIDENT: Final = 0.9
+_SAMPLER_SHARE: Final = 0.15
+_FELL: Final = 0.8
+_PREDICTED_POINTS: Final = 48
+_PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
+
+Kind: TypeAlias = Literal["unknown", "inside", "above", "below"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """How a measured decode rate stands to the prediction at its depth.
+
+    ``causes`` are sentences, the most telling first; empty where nothing explains the gap.
+    """
+
+    kind: Kind
+    measured: float | None = None
+    point: RatePoint | None = None
+    causes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Say what it means; empty if there is nothing to say."""
+        point, measured = self.point, self.measured
+        if point is None or measured is None or point.ceiling is None or point.low is None:
+            return ""
+        if self.kind == "above":
+            over = measured / point.ceiling - 1
+            return (
+                f"{format_rate(measured)} is {over:.0%} above the ceiling of "
+                f"{format_rate(point.ceiling)}, which can't be: the byte count or the bandwidth "
+                "is wrong. " + " ".join(self.causes)
+            ).strip()
+        if self.kind == "below":
+            head = (
+                f"{format_rate(measured)} is {measured / point.ceiling:.0%} of the ceiling, and at "
+                f"least {format_rate(point.low)} was expected. "
+            )
+            return head + (self.causes[0] if self.causes else "The reason is unknown.")
+        return ""
+
+
+def judge(session: Session) -> Verdict:
+    """Return how the last turn's decode rate stands to the prediction at its depth."""
+    turn = session.last
+    plan = session.plan
+    if turn is None or plan is None:
+        return Verdict(kind="unknown")
+    stats = turn.stats
+    measured = stats.decode_per_s
+    point = plan.rate_at(stats.mean_depth_tokens)
+    if measured is None or stats.reply_tokens < _LEAST_TOKENS or point is None:
+        return Verdict(kind="unknown", measured=measured, point=point)
+    if point.ceiling is None or point.low is None:
+        return Verdict(kind="unknown", measured=measured, point=point)
+    if measured > ABOVE * point.ceiling:
+        causes = tuple(_too_fast(plan))
+        return Verdict(kind="above", measured=measured, point=point, causes=causes)
+    if measured < BELOW * point.low:
+        causes = tuple(_too_slow(session, plan, stats))
+        return Verdict(kind="below", measured=measured, point=point, causes=causes)
+    return Verdict(kind="inside", measured=measured, point=point)
+
+
+def _too_fast(plan: PlanRecord) -> Iterator[str]:
+    for device in plan.devices:
+        if device.bandwidth_bytes_per_s is None or not device.weights_bytes:
+            continue
+        source = {
+            "measured": "was measured while the machine may have been busy",
+            "table": "is of a data sheet",
+        }.get(device.bandwidth_basis, "is assumed")
+        figure = format_bandwidth(device.bandwidth_bytes_per_s)
+        yield f"The {figure} of {device.name} {source}."
+
+
+def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[str]:
+    """Yield what the evidence says about a slow turn, the most telling first."""
+    load, settings, sample = session.load, session.settings, session.sample
+    for device in () if sample is None else sample.devices:
+        if device.spilled_bytes and device.spilled_bytes >= _SPILL_BYTES:
+            size = format_bytes(device.spilled_bytes)
+            yield f"The driver moved {size} of {device.name} to system memory, which is far slower."
+        if device.limited_by:
+            yield f"{device.name} is held back by {device.limited_by}."
+    mapped = _mapped_weights(session)
+    resident = None if sample is None else sample.mapped_bytes
+    if mapped and resident is not None and resident < _RESIDENT * mapped:
+        yield (
+            f"Only {format_bytes(resident)} of the model's {format_bytes(mapped)} lie in memory: "
+            "the rest is read from disk for every token."
+        )
+    if load is not None and load.layers_offloaded < plan.layers_offloaded:
+        yield (
+            f"{plan.layers_offloaded} layers were planned on the accelerator and "
+            f"{load.layers_offloaded} are there."
+        )
+    if session.cores and stats.threads > session.cores:
+        yield (f"{stats.threads} threads share {session.cores} fast cores and wait for each other.")
+    if session.busy:
+        yield session.busy
+    if stats.decode_s and stats.sample_s > _SAMPLER_SHARE * stats.decode_s:
+        share = stats.sample_s / stats.decode_s
+        yield f"Drawing tokens took {share:.0%} of the time: a grammar or many samplers do that."
+    fell = _fell(plan, stats)
+    if fell is not None:
+        yield (
+            f"Within the reply the rate fell from {format_rate(fell[0])} to "
+            f"{format_rate(fell[1])}, more than the longer context explains: heat, power or "
+            "another program."
+        )
+    if settings is not None:
+        on_cpu = plan.layers_offloaded < plan.layers_total
+        if settings.compatibility and on_cpu:
+            yield "Compatibility mode leaves out this processor's fastest kernels."
+        if settings.type_k not in _PLAIN_TYPES and on_cpu:
+            yield f"A cache in {settings.type_k} is unpacked for every token on the processor."
+        if session.cores and 0 < stats.threads * 2 < session.cores:
+            yield f"Only {stats.threads} of {session.cores} fast cores are used."
+    if stats.reply_tokens < _SHORT_TOKENS:
+        yield f"The reply is short ({stats.reply_tokens} tokens), so the figure is uncertain."
+
+
+def _mapped_weights(session: Session) -> int:
+    """Return bytes of weights that decoding reads from mapped pages, 0 if some were repacked."""
+    load = session.load
+    if load is None:
+        return 0
+    weights = [item for item in load.buffers if item.what == "weights"]
+    if any("_Mapped" not in item.device for item in weights):
+        return 0
+    return sum(item.size_bytes for item in weights)
+
+
+def _fell(plan: PlanRecord, stats: TurnStats) -> tuple[float, float] | None:
+    """Return the rates at a reply's beginning and end if the end is slower than predicted."""
+    rates = stats.rates_along()
+    if len(rates) < 6:
+        return None
+    third = len(rates) // 3
+    first, last = rates[:third], rates[-third:]
+    start = third / sum(1 / rate for _, rate in first)
+    end = third / sum(1 / rate for _, rate in last)
+    before, after = plan.rate_at(first[0][0]), plan.rate_at(last[-1][0])
+    usual = 1.0
+    if before is not None and after is not None and before.low and after.low:
+        usual = after.low / before.low
+    return (start, end) if end < _FELL * usual * start else None
+
+
+# --- the view
+
+
+def speed_view(session: Session) -> SpeedView | None:
+    """Return measured beside predicted rates, None without a plan and without a turn."""
+    if session.plan is None and session.last is None:
+        return None
+    verdict = judge(session)
+    return SpeedView(
+        decode=_decode(session),
+        prefill=_prefill(session),
+        measured_over_depth=tuple(
+            DepthPoint(depth, rate)
+            for turn in session.turns
+            for depth, rate in turn.stats.rates_along()
+        ),
+        predicted_over_depth=_predicted(session.plan),
+        explanation=verdict.sentence,
+        alarming=verdict.kind in {"above", "below"},
+        first_token=_first_token(session),
+        draft_first_token=_draft_first_token(session),
+    )
+
+
+def _predicted(plan: PlanRecord | None) -> tuple[PredictedPoint, ...]:
+    return tuple(
+        PredictedPoint(point.depth, point.low, point.high, point.ceiling)
+        for point in (() if plan is None else plan.curve)
+        if point.low is not None and point.high is not None and point.ceiling is not None
+    )
+
+
+def _decode(session: Session) -> RateView:
+    plan, live, last = session.plan, session.live, session.last
+    depth = session.used_tokens
+    measured = None
+    if live is not None and live.decode_per_s is not None:
+        measured = live.decode_per_s
+        depth = live.prompt_tokens + live.reply_tokens // 2
+    elif last is not None:
+        measured = last.stats.decode_per_s
+        depth = last.stats.mean_depth_tokens if measured is not None else depth
+    point = None if plan is None else plan.rate_at(depth)
+    if plan is None or point is None:
+        return RateView(measured=measured, live=live is not None)
+    parts = []
+    for device in plan.devices:
+        if device.bandwidth_bytes_per_s and device.weights_bytes + device.kv_bytes:
+            figure = format_bandwidth(device.bandwidth_bytes_per_s)
+            parts.append(f"{device.name} {figure} ({device.bandwidth_basis})")
+    formula = f"{format_bytes(point.bytes_per_token)} a token at a depth of {depth:,}"
+    if parts:
+        formula += f"; {', '.join(parts)}"
+    return RateView(
+        measured=measured,
+        predicted_low=point.low,
+        predicted_high=point.high,
+        ceiling=point.ceiling,
+        ceiling_name=f"ceiling at {depth:,} tokens",
+        limit="bandwidth-bound",
+        formula=formula,
+        predicted_basis=_bandwidth_basis(plan),
+        live=live is not None and live.decode_per_s is not None,
+    )
+
+
+def _bandwidth_basis(plan: PlanRecord) -> Basis:
+    busiest = max(plan.devices, key=lambda item: item.weights_bytes, default=None)
+    basis = "unknown" if busiest is None else busiest.bandwidth_basis
+    if busiest is not None and busiest.bandwidth_bytes_per_s is None:
+        basis = "unknown"
+    return _as_basis(basis)
+
+
+def _as_basis(basis: str) -> Basis:
+    match basis:
+        case "measured" | "engine" | "read" | "table" | "planned" | "assumed":
+            return basis
+        case _:
+            return "unknown"
+
+
+def _prefill(session: Session) -> RateView:
+    plan, live, last = session.plan, session.live, session.last
+    measured = None if last is None else last.stats.prefill_per_s
+    if plan is None:
+        return RateView(measured=measured)
+    working = [item for item in plan.devices if item.flops_per_s and item.weights_bytes]
+    lead = max(working, key=lambda item: item.weights_bytes, default=None)
+    ceiling = None
+    formula = ""
+    if lead is not None and lead.flops_per_s and plan.prefill_flops_per_token:
+        ceiling = lead.flops_per_s / plan.prefill_flops_per_token
+        formula = (
+            f"{plan.prefill_flops_per_token / 1e9:.3g} GFLOP a token at "
+            f"{lead.flops_per_s / 1e12:.3g} TFLOP/s ({lead.flops_basis})"
+        )
+    return RateView(
+        measured=measured,
+        predicted_low=plan.prefill_per_s,
+        predicted_high=plan.prefill_per_s,
+        ceiling=ceiling,
+        ceiling_name="arithmetic ceiling",
+        limit="compute-bound",
+        formula=formula,
+        predicted_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
+        live=live is not None and session.state == "reading",
+    )
+
+
+def _first_token(session: Session) -> FirstTokenView | None:
+    last = session.last
+    if last is None or last.stats.first_token_s <= 0:
+        return None
+    stats = last.stats
+    parts = []
+    if stats.load_s:
+        parts.append(FirstTokenPart("load", stats.load_s))
+    parts.append(FirstTokenPart(f"prefill of {stats.evaluated_tokens:,} tokens", stats.prefill_s))
+    rest = stats.first_token_s - stats.prefill_s
+    if rest > 0:
+        parts.append(FirstTokenPart("template and first draw", rest))
+    return FirstTokenView(
+        total_s=stats.first_token_s + (stats.load_s or 0.0),
+        parts=tuple(parts),
+        new_tokens=stats.evaluated_tokens,
+        reused_tokens=stats.reused_tokens,
+        basis="measured",
+    )
+
+
+def _draft_first_token(session: Session) -> FirstTokenView | None:
+    seconds = session.first_token_s
+    if seconds is None or session.draft_tokens is None:
+        return None
+    return FirstTokenView(
+        total_s=seconds,
+        parts=(FirstTokenPart(f"prefill of {session.draft_tokens:,} tokens", seconds),),
+        new_tokens=session.draft_tokens,
+        reused_tokens=session.draft_reused_tokens,
+        basis="planned",
+    )
