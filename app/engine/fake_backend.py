@@ -138,7 +138,9 @@ class _Model:
         self._decoded = 0
         self._due_s = 0.0
 
-    def decode(self, tokens: Sequence[int], position: int) -> None:
+    def decode(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
+        if sequence:
+            return  # the other sequences of a benchmark are not kept
         if position != len(self._tokens):
             raise EngineFailure(
                 "engine", f"position {position} does not follow {len(self._tokens)} cached tokens"
@@ -165,7 +167,13 @@ class _Model:
             kept = script.swa_window + self.info.n_ubatch
             self._oldest = max(self._oldest, len(self._tokens) - kept)
 
-    def cut(self, tokens: int) -> bool:
+    def decode_each(self, tokens: Sequence[int], position: int) -> None:
+        self.decode(tokens[:1], position)
+
+    def wait(self) -> None:
+        return
+
+    def cut(self, tokens: int, sequence: int = 0) -> bool:
         if self.memory in {"recurrent", "hybrid"} and tokens < len(self._tokens):
             return False
         self._tokens = self._tokens[:tokens]

@@ -115,7 +115,7 @@ class Sampler(Protocol):
 
 
 class EngineModel(Protocol):
-    """A loaded model with one context and one sequence."""
+    """A loaded model with one context. Chats use sequence 0, benchmarks several."""
 
     @property
     def info(self) -> ModelInfo:
@@ -133,7 +133,7 @@ class EngineModel(Protocol):
     def template_source(self) -> str | None:
         """The chat template of the file, None if there is none."""
 
-    def decode(self, tokens: Sequence[int], position: int) -> None:
+    def decode(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
         """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one.
 
         Raises:
@@ -141,7 +141,17 @@ class EngineModel(Protocol):
             EngineFailure: out of memory, or the engine's error code.
         """
 
-    def cut(self, tokens: int) -> bool:
+    def decode_each(self, tokens: Sequence[int], position: int) -> None:
+        """Evaluate one token of each sequence, token i of sequence i, all at one position.
+
+        Raises:
+            Aborted, EngineFailure: as `decode`.
+        """
+
+    def wait(self) -> None:
+        """Return when everything asked so far is computed."""
+
+    def cut(self, tokens: int, sequence: int = 0) -> bool:
         """Forget everything from a position on; False if this memory can't."""
 
     def oldest_position(self) -> int:

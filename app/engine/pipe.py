@@ -20,6 +20,7 @@ from app.engine.protocol import (
     Failed,
     LineSplitter,
     ProtocolError,
+    QueryMemory,
     Request,
     decode_request,
     encode_line,
@@ -79,7 +80,7 @@ class Inbox:
         self, outbox: Outbox, on_cancel: Callable[[int], None], on_end: Callable[[], None]
     ) -> None:
         self.queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
-        self.small: queue.SimpleQueue[CountTokens] = queue.SimpleQueue()
+        self.small: queue.SimpleQueue[CountTokens | QueryMemory] = queue.SimpleQueue()
         self.busy = threading.Event()
         self._outbox = outbox
         self._on_cancel = on_cancel
@@ -113,7 +114,7 @@ class Inbox:
             return
         if isinstance(request, Cancel):
             self._on_cancel(request.target)
-        elif isinstance(request, CountTokens):
+        elif isinstance(request, CountTokens | QueryMemory):
             self.small.put(request)
             if not self.busy.is_set():
                 self.queue.put(request)

@@ -3,7 +3,8 @@
 One JSON object a line, UTF-8, bytes split at newlines before anything is decoded. The worker
 speaks first (`Hello`). Every request carries an id and is answered by messages with the same id,
 the last of which is final (`is_final`). One request that uses the model runs at a time; a second
-one is refused with ``Failed(kind="busy")``, while `CountTokens` and `Cancel` are served at once.
+one is refused with ``Failed(kind="busy")``, while `CountTokens`, `QueryMemory` and `Cancel` are
+served at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from inspector.records import TurnStats
 __all__ = [
     "MAX_LINE_BYTES",
     "PROTOCOL_VERSION",
+    "Bench",
+    "Benched",
     "Cancel",
     "ChatMessage",
     "ChatPrompt",
@@ -39,10 +42,12 @@ __all__ = [
     "Loaded",
     "Measure",
     "Measured",
+    "MemoryNow",
     "ModelInfo",
     "Progress",
     "PromptFit",
     "ProtocolError",
+    "QueryMemory",
     "Render",
     "Rendered",
     "Request",
@@ -102,6 +107,7 @@ class LoadOptions(_Base, frozen=True, kw_only=True):
     mlock: bool = False
     swa_full: bool = False
     sequences: int = 1
+    unified: bool | None = None  # one cache for all sequences; None: if there are several
     compatibility: bool = False  # use_extra_bufts off: no AMX, no repacked kernels
     template: str | None = None  # name of a built-in chat template, in place of the file's
 
@@ -284,6 +290,27 @@ class Generate(_Base, frozen=True, kw_only=True, tag="generate"):
     sampling: SamplingOptions = SamplingOptions()
 
 
+class QueryMemory(_Base, frozen=True, kw_only=True, tag="memory"):
+    """Say what memory the devices have now; answered between tokens too."""
+
+    id: int
+
+
+class Bench(_Base, frozen=True, kw_only=True, tag="bench"):
+    """Measure the loaded model: ``tokens`` of prefill or decode behind ``depth`` cached ones.
+
+    Several sequences decode side by side, one token each a step; the model must have been loaded
+    for as many.
+    """
+
+    id: int
+    test: Literal["prefill", "decode"]
+    depth: int
+    tokens: int
+    sequences: int = 1
+    repeat: int = 3
+
+
 class Cancel(_Base, frozen=True, kw_only=True, tag="cancel"):
     """Stop the request ``target``; it still sends its final message."""
 
@@ -301,7 +328,17 @@ class Fault(_Base, frozen=True, kw_only=True, tag="fault"):
 
 
 Request: TypeAlias = (
-    Load | DryRun | Unload | CountTokens | Measure | Render | Generate | Cancel | Fault
+    Load
+    | DryRun
+    | Unload
+    | CountTokens
+    | QueryMemory
+    | Measure
+    | Render
+    | Generate
+    | Bench
+    | Cancel
+    | Fault
 )
 
 
@@ -408,6 +445,22 @@ class Chunk(_Base, frozen=True, kw_only=True, tag="chunk"):
     decode_per_s: float | None = None
 
 
+class MemoryNow(_Base, frozen=True, kw_only=True, tag="memory_now"):
+    """Final. ``private_bytes`` are the worker's own, ``mapped_bytes`` file pages in memory."""
+
+    id: int
+    devices: tuple[DeviceInfo, ...]
+    private_bytes: int | None
+    mapped_bytes: int | None
+
+
+class Benched(_Base, frozen=True, kw_only=True, tag="benched"):
+    """Final: seconds of each repeat, for the tokens of all sequences together."""
+
+    id: int
+    seconds: tuple[float, ...]
+
+
 class Done(_Base, frozen=True, kw_only=True, tag="done"):
     """Final: why the reply ended and what was measured."""
 
@@ -439,13 +492,26 @@ EngineMessage: TypeAlias = (
     | Counted
     | Measured
     | Rendered
+    | MemoryNow
+    | Benched
     | Started
     | Chunk
     | Done
     | Failed
 )
 
-_FINAL = (Loaded, DryRan, Unloaded, Counted, Measured, Rendered, Done, Failed)
+_FINAL = (
+    Loaded,
+    DryRan,
+    Unloaded,
+    Counted,
+    Measured,
+    Rendered,
+    MemoryNow,
+    Benched,
+    Done,
+    Failed,
+)
 
 
 def is_final(message: EngineMessage) -> bool:

@@ -14,15 +14,19 @@ import time
 
 import msgspec
 
+from app.engine.bench import run_test
 from app.engine.cache import PrefixCache, Reuse
 from app.engine.faults import Faults
 from app.engine.generation import Generation, Listener
 from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
 from app.engine.launch import FAKE_ENGINE_VARIABLE
 from app.engine.pipe import Inbox, Outbox, claim_stdout
+from app.engine.process_memory import process_memory
 from app.engine.prompting import BuiltPrompt, PromptBuilder
 from app.engine.protocol import (
     PROTOCOL_VERSION,
+    Bench,
+    Benched,
     Chunk,
     Counted,
     CountTokens,
@@ -38,9 +42,11 @@ from app.engine.protocol import (
     Loaded,
     Measure,
     Measured,
+    MemoryNow,
     ModelInfo,
     Progress,
     PromptFit,
+    QueryMemory,
     Render,
     Rendered,
     Request,
@@ -57,6 +63,7 @@ from app.engine.threads import cpu_name
 __all__ = ["Worker", "main"]
 
 _PROGRESS_S = 0.05
+_MOST_SAMPLES = 256
 
 
 class _Loaded:
@@ -132,7 +139,7 @@ class Worker:
         self._renderer.close()
 
     def _serve(self, request: Request) -> None:
-        if isinstance(request, CountTokens):
+        if isinstance(request, CountTokens | QueryMemory):
             self._serve_small()
             return
         self._current = request.id
@@ -171,6 +178,8 @@ class Worker:
                 self._measure(request)
             case Render():
                 self._render(request)
+            case Bench():
+                self._bench(request)
             case Fault():
                 done = self._faults.arm(request)
                 raise EngineFailure(
@@ -193,10 +202,20 @@ class Worker:
         )
 
     def _serve_small(self) -> None:
-        """Answer token counts; called between tokens of a reply too."""
+        """Answer token counts and memory; called between tokens of a reply too."""
         while not self._inbox.small.empty():
             request = self._inbox.small.get()
-            if self._loaded is None:
+            if isinstance(request, QueryMemory):
+                private, mapped = process_memory()
+                self._outbox.send(
+                    MemoryNow(
+                        id=request.id,
+                        devices=self._engine.devices(),
+                        private_bytes=private,
+                        mapped_bytes=mapped,
+                    )
+                )
+            elif self._loaded is None:
                 self._outbox.send(
                     Failed(id=request.id, kind="no_model", message="No model is loaded.")
                 )
@@ -307,6 +326,14 @@ class Worker:
             text = vocab.bos_text + text
         self._finish(Rendered(id=request.id, text=text, tokens=len(prompt.tokens), fit=prompt.fit))
 
+    def _bench(self, request: Bench) -> None:
+        loaded = self._model()
+        try:
+            seconds = run_test(loaded.model, request, lambda: self._stop)
+        finally:
+            loaded.cache.clear()
+        self._finish(Benched(id=request.id, seconds=seconds))
+
     def _generate(self, request: Generate) -> None:
         received_s = time.monotonic()
         loaded = self._model()
@@ -327,7 +354,12 @@ class Worker:
             render_s=render_s,
         )
         loaded.prompts.remember_reply(prompt, outcome.kept_text, outcome.kept_tokens)
-        stats = msgspec.structs.replace(outcome.stats, load_s=loaded.load_s)
+        stats = msgspec.structs.replace(
+            outcome.stats,
+            load_s=loaded.load_s,
+            samples=listener.samples(),
+            peak_bytes=listener.peak_bytes(),
+        )
         loaded.load_s = None  # belongs to the first turn alone
         self._finish(
             Done(
@@ -349,6 +381,26 @@ class _Sender(Listener):
         self._request = request
         self._prompt = prompt
         self._progress_s = 0.0
+        self._times: list[tuple[int, float]] = []
+        self._stride = 1
+        self._peak_bytes: int | None = None
+
+    def samples(self) -> tuple[tuple[int, float], ...]:
+        """Return (tokens of the reply, seconds since the first one), some hundred at most."""
+        if not self._times:
+            return ()
+        first = self._times[0][1]
+        return tuple((tokens, round(time_s - first, 6)) for tokens, time_s in self._times)
+
+    def peak_bytes(self) -> int | None:
+        """Return the most private memory that was seen in the turn."""
+        self._see_memory()
+        return self._peak_bytes
+
+    def _see_memory(self) -> None:
+        private, _ = process_memory()
+        if private is not None:
+            self._peak_bytes = max(self._peak_bytes or 0, private)
 
     def started(self, reuse: Reuse, new_tokens: int) -> None:
         worker = self._worker
@@ -366,6 +418,8 @@ class _Sender(Listener):
         worker._faults.reach("prefill")
 
     def prefilled(self, done_tokens: int, total_tokens: int) -> None:
+        if done_tokens >= total_tokens:
+            self._see_memory()
         self._worker._faults.reach("prefill", done_tokens)
         self._worker._serve_small()
         now = time.monotonic()
@@ -398,6 +452,12 @@ class _Sender(Listener):
         )
 
     def before_token(self, reply_tokens: int) -> None:
+        if reply_tokens == 1 or reply_tokens % self._stride == 0:
+            self._times.append((reply_tokens, time.monotonic()))
+            if len(self._times) >= _MOST_SAMPLES:
+                self._stride *= 2
+                kept = (item for item in self._times[1:] if item[0] % self._stride == 0)
+                self._times = [self._times[0], *kept]
         self._worker._faults.reach("decode", reply_tokens)
         self._worker._serve_small()
 

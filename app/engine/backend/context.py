@@ -142,7 +142,8 @@ def context_parameters(settled: Settled, abort: AbortFlag) -> Any:
     parameters.type_k = CACHE_TYPES[options.type_k]
     parameters.type_v = CACHE_TYPES[options.type_v]
     parameters.swa_full = options.swa_full
-    parameters.kv_unified = options.sequences > 1
+    unified = options.unified
+    parameters.kv_unified = options.sequences > 1 if unified is None else unified
     parameters.no_perf = True
     parameters.abort_callback = abort.callback
     parameters.abort_callback_data = abort.data

@@ -64,17 +64,20 @@ class LlamaModel:
         self._context = context
         self._flag = flag
         self._memory = lib.llama_get_memory(context)
-        self._batch = lib.llama_batch_init(max(1, info.n_ubatch), 0, 1)
-        for index in range(max(1, info.n_ubatch)):
+        room = max(1, info.n_ubatch, lib.llama_n_seq_max(context))
+        self._batch = lib.llama_batch_init(room, 0, 1)
+        for index in range(room):
             self._batch.n_seq_id[index] = 1
             self._batch.seq_id[index][0] = _SEQUENCE
             self._batch.logits[index] = 0
+        self._room = room
+        self._sequence = _SEQUENCE  # that the batch is labelled with
         self.vocab = vocab
         self.info = info
         self.memory: MemoryKind = info.memory
         self.template_source = template_source
 
-    def decode(self, tokens: Sequence[int], position: int) -> None:
+    def decode(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
         """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one."""
         batch = self._batch
         count = len(tokens)
@@ -82,9 +85,38 @@ class LlamaModel:
         for index in range(count):
             batch.token[index] = tokens[index]
             batch.pos[index] = position + index
+        if sequence != self._sequence:
+            self._sequence = sequence
+            for index in range(self._room):
+                batch.seq_id[index][0] = sequence
         batch.logits[count - 1] = 1
         code = lib.llama_decode(self._context, batch)
         batch.logits[count - 1] = 0
+        self._check(code)
+
+    def decode_each(self, tokens: Sequence[int], position: int) -> None:
+        """Evaluate one token of each sequence, token i of sequence i, all at one position."""
+        batch = self._batch
+        count = len(tokens)
+        batch.n_tokens = count
+        for index in range(count):
+            batch.token[index] = tokens[index]
+            batch.pos[index] = position
+            batch.seq_id[index][0] = index
+            batch.logits[index] = 1
+        code = lib.llama_decode(self._context, batch)
+        for index in range(count):
+            batch.seq_id[index][0] = self._sequence
+            batch.logits[index] = 0
+        self.wait()  # as whoever draws from the logits would
+        self._check(code)
+
+    def wait(self) -> None:
+        """Return when everything asked so far is computed."""
+        lib.llama_synchronize(self._context)
+
+    def _check(self, code: int) -> None:
+        """Turn a return code of ``llama_decode`` into an exception."""
         if code == 0:
             return
         if code == _ABORTED:
@@ -102,9 +134,9 @@ class LlamaModel:
             )
         raise EngineFailure("engine", f"llama.cpp could not evaluate the prompt (code {code}).")
 
-    def cut(self, tokens: int) -> bool:
+    def cut(self, tokens: int, sequence: int = 0) -> bool:
         """Forget everything from a position on; False if this memory can't."""
-        return bool(lib.llama_memory_seq_rm(self._memory, _SEQUENCE, tokens, -1))
+        return bool(lib.llama_memory_seq_rm(self._memory, sequence, tokens, -1))
 
     def oldest_position(self) -> int:
         """Return the lowest position that the memory still holds."""
