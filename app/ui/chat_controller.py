@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -25,6 +24,7 @@ from app.data.records import (
 from app.engine.protocol import PromptFit
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
+from app.ui.asker import Asker
 from app.ui.chat_state import NewChat, Opened, read_conversation
 from app.ui.chat_views import message_view, path_views
 from app.ui.reply_runner import FinishedReply, ReplyRunner
@@ -83,9 +83,11 @@ class ChatController(QObject):
         self._opened: Opened | None = None
         self._wanted: str | None = None  # the conversation that was asked for last
         self.new_chat_values = NewChat()
-        self._asking = False  # a question is on its way into the store
         self.fit: PromptFit | None = None  # of the prompt that was sent last
         self.runner = ReplyRunner(engine, store, self)
+        self.asker = Asker(engine, store, settings, self.runner, self)
+        self.asker.asked.connect(self._on_asked)
+        self.asker.refused.connect(self.refused)
         self.runner.started.connect(self._on_started)
         self.runner.text_arrived.connect(self._on_text)
         self.runner.changed.connect(self._on_reply_changed)
@@ -189,50 +191,13 @@ class ChatController(QObject):
 
     def send(self, text: str, attachments: Sequence[Attachment] = (), *, trim: bool = True) -> bool:
         """Store a message and have it answered; False (and `refused`) if that can't be now."""
-        if not self._may_ask():
-            return False
-        here = self.conversation
-        model = self.model_name
-        now = datetime.now().astimezone().isoformat(timespec="seconds")
-        model_path = self._engine.state.path
-        parent = self.path[-1].id if self.path else None
-        values = self.new_chat_values
-
-        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
-            conversation_id = (
-                here.id
-                if here is not None
-                else store.create(
-                    pinned_now=now,
-                    system_prompt=values.system_prompt,
-                    preset=values.preset,
-                    sampling=values.sampling,
-                ).id
-            )
-            asked = store.add_message(
-                conversation_id, parent, "user", text, attachments=tuple(attachments)
-            )
-            store.update(conversation_id, model_path=model_path, model_name=model, draft="")
-            reply = store.start_reply(conversation_id, asked.id, model_name=model)
-            return read_conversation(store, conversation_id), reply
-
-        self._ask(work, trim=trim)
-        return True
+        return self.asker.send(
+            self._opened, self.new_chat_values, text, attachments, shown=self._wanted, trim=trim
+        )
 
     def regenerate(self, message_id: str) -> None:
         """Have the message before a reply answered once more, beside the reply."""
-        if not self._may_ask():
-            return
-        model = self.model_name
-
-        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
-            message = store.message(message_id)
-            assert message is not None
-            asked = message_id if message.role == "user" else message.parent_id
-            reply = store.start_reply(message.conversation_id, asked, model_name=model)
-            return read_conversation(store, message.conversation_id), reply
-
-        self._ask(work)
+        self.asker.regenerate(message_id, shown=self._wanted)
 
     def edit(self, message_id: str, text: str) -> None:
         """Put a changed version beside a message; a user's message is answered."""
@@ -241,88 +206,23 @@ class ChatController(QObject):
             return
         if message.role == "assistant":
             self._store.do(lambda store: store.edit(message_id, text), lambda _: self.reload())
-            return
-        if not self._may_ask():
-            return
-        model = self.model_name
-
-        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
-            edited = store.edit(message_id, text)
-            reply = store.start_reply(edited.conversation_id, edited.id, model_name=model)
-            return read_conversation(store, edited.conversation_id), reply
-
-        self._ask(work)
+        else:
+            self.asker.edit(message_id, text, shown=self._wanted)
 
     def continue_reply(self, message_id: str) -> None:
         """Go on with a reply that ended early."""
         message = self._message(message_id)
-        if message is None or not self._may_ask():
-            return
+        if message is not None:
+            self.asker.continue_reply(message, shown=self._wanted)
 
-        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
-            store.save_reply(message_id, message.text, message.reasoning, "streaming")
-            return read_conversation(store, message.conversation_id), message
-
-        self._ask(work, continued=message)
-
-    def _ask(
-        self,
-        work: Callable[[ConversationStore], tuple[Opened | None, Message]],
-        *,
-        trim: bool = True,
-        continued: Message | None = None,
-    ) -> None:
-        def begin(result: tuple[Opened | None, Message]) -> None:
-            self._asking = False
-            opened, reply = result
-            if opened is None:
-                return
-            chat_id = opened.conversation.id
-            self._log_text(opened.path[-2:-1] if continued is None else opened.path[-1:])
-            self.runner.run(
-                chat_id,
-                reply.id,
-                opened.prompt(
-                    self._settings,
-                    opened.path if continued is not None else opened.path[:-1],
-                    trim=trim,
-                    continue_reply=continued is not None,
-                ),
-                opened.sampling(),
-                text="" if continued is None else continued.text,
-                reasoning="" if continued is None else continued.reasoning,
-            )
-            if self._wanted == asked_in:  # the user did not go elsewhere meanwhile
-                self._wanted = chat_id
-                self._show(opened)
-            self.answering_changed.emit(chat_id)
-            self.chats_changed.emit()
-
-        def failed(error: Exception) -> None:
-            self._asking = False
-            self.refused.emit(str(error))
-
-        self._asking = True
-        asked_in = self._wanted
-        self._store.do(work, begin, failed)
-
-    def _log_text(self, messages: Sequence[Message]) -> None:
-        """Write what is sent to the log, if the user asked for that."""
-        if self._settings.get("log_chat_text"):
-            for message in messages:
-                log.info("%s: %s", message.role, message.text)
-
-    def _may_ask(self) -> bool:
-        state = self._engine.state
-        if self.runner.is_running or self._asking:
-            self.refused.emit(self.tr("A reply is being written; stop it first."))
-        elif state.status == "loading":
-            self.refused.emit(self.tr("The model is still loading."))
-        elif state.status != "ready":
-            self.refused.emit(self.tr("Choose a model first."))
-        else:
-            return True
-        return False
+    @Slot(object, object)
+    def _on_asked(self, opened: Opened, shown: str | None) -> None:
+        chat_id = opened.conversation.id
+        if self._wanted == shown:  # the user did not go elsewhere meanwhile
+            self._wanted = chat_id
+            self._show(opened)
+        self.answering_changed.emit(chat_id)
+        self.chats_changed.emit()
 
     def stop(self) -> None:
         """Stop the running reply."""
@@ -396,14 +296,15 @@ class ChatController(QObject):
         self.fit = fit
         opened = self._opened
         here = opened is not None and opened.conversation.id == conversation_id
-        before = opened.conversation.keep_from if opened is not None and here else None
+        before = self.asker.keep_from
         live = self.runner.live
         if not fit.dropped or live is None:
-            if here and before is not None and fit.keep_from is None:
+            if before is not None and fit.keep_from is None:
                 self._store.do(lambda store: store.update(conversation_id, keep_from=None))
-                self._note_trim(None, None)
+                if here:
+                    self._note_trim(None, None)
             return
-        if here and fit.keep_from == before:
+        if fit.keep_from == before:
             return
         message_id = live.message_id
 

@@ -1,0 +1,195 @@
+"""Questions on their way to the engine: stored first, then asked.
+
+A question is a job for the store (a message, an edit, the place of another reply) after which
+the conversation is read back and its branch sent. One question at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from PySide6.QtCore import QObject, Signal
+
+from app.data.conversations import ConversationStore
+from app.data.records import Attachment, Message
+from app.engine.qt_client import EngineProcess
+from app.settings import Settings
+from app.ui.chat_state import NewChat, Opened, read_conversation
+from app.ui.reply_runner import ReplyRunner
+from app.ui.store_bridge import StoreBridge
+
+__all__ = ["Asker"]
+
+log = logging.getLogger("plimsoll.chat")
+
+
+class Asker(QObject):
+    """Stores what is asked and starts the reply.
+
+    Methods take ``shown``, the conversation that was on screen (None: a new chat), and give it
+    back with `asked`, since the user may have gone elsewhere by then.
+
+    Signals:
+        asked(Opened, str | None shown): the reply has begun.
+        refused(str): a sentence: why nothing can be asked now.
+    """
+
+    asked = Signal(object, object)
+    refused = Signal(str)
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        store: StoreBridge,
+        settings: Settings,
+        runner: ReplyRunner,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._store = store
+        self._settings = settings
+        self._runner = runner
+        self._asking = False  # a question is on its way into the store
+        self.keep_from: str | None = None  # where the last trim of the asked conversation cut
+
+    def send(
+        self,
+        opened: Opened | None,
+        new_chat: NewChat,
+        text: str,
+        attachments: Sequence[Attachment],
+        *,
+        shown: str | None,
+        trim: bool,
+    ) -> bool:
+        """Add a message to a conversation, or begin one with it; False if that can't be now."""
+        if not self._may_ask():
+            return False
+        model = self._model_name()
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        model_path = self._engine.state.path
+        parent = opened.path[-1].id if opened is not None and opened.path else None
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            conversation_id = (
+                opened.conversation.id
+                if opened is not None
+                else store.create(
+                    pinned_now=now,
+                    system_prompt=new_chat.system_prompt,
+                    preset=new_chat.preset,
+                    sampling=new_chat.sampling,
+                ).id
+            )
+            asked = store.add_message(
+                conversation_id, parent, "user", text, attachments=tuple(attachments)
+            )
+            store.update(conversation_id, model_path=model_path, model_name=model, draft="")
+            reply = store.start_reply(conversation_id, asked.id, model_name=model)
+            return read_conversation(store, conversation_id), reply
+
+        self._ask(work, shown, trim=trim)
+        return True
+
+    def regenerate(self, message_id: str, *, shown: str | None) -> None:
+        """Have the message before a reply answered once more, beside the reply."""
+        if not self._may_ask():
+            return
+        model = self._model_name()
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            message = store.message(message_id)
+            assert message is not None
+            asked = message_id if message.role == "user" else message.parent_id
+            reply = store.start_reply(message.conversation_id, asked, model_name=model)
+            return read_conversation(store, message.conversation_id), reply
+
+        self._ask(work, shown)
+
+    def edit(self, message_id: str, text: str, *, shown: str | None) -> None:
+        """Put a changed version beside a user's message and have it answered."""
+        if not self._may_ask():
+            return
+        model = self._model_name()
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            edited = store.edit(message_id, text)
+            reply = store.start_reply(edited.conversation_id, edited.id, model_name=model)
+            return read_conversation(store, edited.conversation_id), reply
+
+        self._ask(work, shown)
+
+    def continue_reply(self, message: Message, *, shown: str | None) -> None:
+        """Go on with a reply that ended early."""
+        if not self._may_ask():
+            return
+
+        def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            store.save_reply(message.id, message.text, message.reasoning, "streaming")
+            return read_conversation(store, message.conversation_id), message
+
+        self._ask(work, shown, continued=message)
+
+    def _ask(
+        self,
+        work: Callable[[ConversationStore], tuple[Opened | None, Message]],
+        shown: str | None,
+        *,
+        trim: bool = True,
+        continued: Message | None = None,
+    ) -> None:
+        def begin(result: tuple[Opened | None, Message]) -> None:
+            self._asking = False
+            opened, reply = result
+            if opened is None:
+                return
+            self.keep_from = opened.conversation.keep_from
+            self._log_text(opened.path[-2:-1] if continued is None else opened.path[-1:])
+            self._runner.run(
+                opened.conversation.id,
+                reply.id,
+                opened.prompt(
+                    self._settings,
+                    opened.path if continued is not None else opened.path[:-1],
+                    trim=trim,
+                    continue_reply=continued is not None,
+                ),
+                opened.sampling(),
+                text="" if continued is None else continued.text,
+                reasoning="" if continued is None else continued.reasoning,
+            )
+            self.asked.emit(opened, shown)
+
+        def failed(error: Exception) -> None:
+            self._asking = False
+            self.refused.emit(str(error))
+
+        self._asking = True
+        self._store.do(work, begin, failed)
+
+    def _log_text(self, messages: Sequence[Message]) -> None:
+        """Write what is sent to the log, if the user asked for that."""
+        if self._settings.get("log_chat_text"):
+            for message in messages:
+                log.info("%s: %s", message.role, message.text)
+
+    def _may_ask(self) -> bool:
+        state = self._engine.state
+        if self._runner.is_running or self._asking:
+            self.refused.emit(self.tr("A reply is being written; stop it first."))
+        elif state.status == "loading":
+            self.refused.emit(self.tr("The model is still loading."))
+        elif state.busy:
+            self.refused.emit(self.tr("The engine is busy; wait for it or stop it."))
+        elif state.status != "ready":
+            self.refused.emit(self.tr("Choose a model first."))
+        else:
+            return True
+        return False
+
+    def _model_name(self) -> str | None:
+        model = self._engine.state.model
+        return None if model is None else model.name
