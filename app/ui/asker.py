@@ -109,10 +109,10 @@ class Asker(QObject):
 
         self._ask(work, shown)
 
-    def edit(self, message_id: str, text: str, *, shown: str | None) -> None:
-        """Put a changed version beside a user's message and have it answered."""
+    def edit(self, message_id: str, text: str, *, shown: str | None) -> bool:
+        """Put a changed version beside a user's message and have it answered; False if not now."""
         if not self._may_ask():
-            return
+            return False
         model = self._model_name()
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
@@ -121,6 +121,7 @@ class Asker(QObject):
             return read_conversation(store, edited.conversation_id), reply
 
         self._ask(work, shown)
+        return True
 
     def continue_reply(self, message: Message, *, shown: str | None) -> None:
         """Go on with a reply that ended early."""

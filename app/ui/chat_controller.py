@@ -199,15 +199,18 @@ class ChatController(QObject):
         """Have the message before a reply answered once more, beside the reply."""
         self.asker.regenerate(message_id, shown=self._wanted)
 
-    def edit(self, message_id: str, text: str) -> None:
-        """Put a changed version beside a message; a user's message is answered."""
+    def edit(self, message_id: str, text: str) -> bool:
+        """Put a changed version beside a message; a user's message is answered.
+
+        False (and `refused`) if that can't be now; the caller keeps the text.
+        """
         message = self._message(message_id)
         if message is None:
-            return
-        if message.role == "assistant":
-            self._store.do(lambda store: store.edit(message_id, text), lambda _: self.reload())
-        else:
-            self.asker.edit(message_id, text, shown=self._wanted)
+            return False
+        if message.role == "user":
+            return self.asker.edit(message_id, text, shown=self._wanted)
+        self._store.do(lambda store: store.edit(message_id, text), lambda _: self.reload())
+        return True
 
     def continue_reply(self, message_id: str) -> None:
         """Go on with a reply that ended early."""

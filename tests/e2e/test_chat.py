@@ -108,6 +108,21 @@ def test_a45_second_send_while_one_runs_is_refused_and_nothing_is_lost(
     assert program.texts() == ["Hello", LONG]
 
 
+def test_edit_that_is_refused_goes_into_the_draft(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=[LONG], decode_per_s=300)
+    program = open_program(model).ready()
+    program.send("Hello")
+    asked = program.app.controller.path[0]
+    edit = MessageAction("edit", asked.id, "a long and careful edit")
+    program.app.transcript.action_requested.emit(edit)
+    assert program.app.window.chat.composer.text() == "a long and careful edit"
+    assert "refused" in program.notices()
+    program.app.controller.stop()
+    program.answered()
+
+
 def test_a48_reply_fills_its_own_chat_while_another_is_on_screen(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:

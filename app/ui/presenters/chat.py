@@ -263,7 +263,12 @@ class ChatPresenter(QObject):
 
     @Slot(object)
     def _on_action(self, action: MessageAction) -> None:
-        self._controller.act(action)
+        if action.kind == "edit" and action.payload is not None:
+            if not self._controller.edit(action.message_id, action.payload):
+                # What was typed must not be lost with the closed editor.
+                self._window.chat.composer.insert_text(action.payload)
+        else:
+            self._controller.act(action)
 
     @Slot()
     def regenerate_last(self) -> None:
