@@ -1,0 +1,1 @@
+"""The panel's widgets. The only part of the inspector that knows Qt."""

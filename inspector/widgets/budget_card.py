@@ -1,0 +1,191 @@
+"""Memory budget: a bar, a legend and the plan beside the engine's numbers, for each device."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from gguf_tools.units import format_bytes
+from inspector.views import BudgetView, LayersView
+from inspector.widgets.budget_bar import BudgetBar
+from inspector.widgets.card import Card
+from inspector.widgets.layer_strip import LayerStrip
+from inspector.widgets.palette import Palette
+from inspector.widgets.segment_row import SegmentRow
+from inspector.widgets.text import (
+    basis_sentence,
+    fill,
+    joined,
+    plan_line,
+    segment_tip,
+    signed_percent,
+    tip,
+)
+from inspector.widgets.wrapped import WrappedText
+
+__all__ = ["BudgetCard", "DeviceBudget"]
+
+
+class DeviceBudget(QWidget):
+    """One device: bar, legend, and a few quiet lines."""
+
+    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._palette = palette
+        self._view: BudgetView | None = None
+        self.heading = WrappedText(
+            palette, self, size_px=12.5, token="dim", weight=QFont.Weight.Medium
+        )
+        self.bar = BudgetBar(palette, self)
+        self.rows: list[SegmentRow] = []
+        self.plan = WrappedText(palette, self, token="dim")
+        self.warning = WrappedText(palette, self, token="warning")
+        self.details = WrappedText(palette, self)
+        self._legend = QVBoxLayout()
+        self._legend.setSpacing(0)
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.addWidget(self.heading)
+        self._layout.addWidget(self.bar)
+        self._layout.addLayout(self._legend)
+        for line in (self.plan, self.warning, self.details):
+            self._layout.addWidget(line)
+        self.bar.pointed.connect(self.bar.set_marked)
+        palette.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    def set_view(self, view: BudgetView, *, has_heading: bool) -> None:
+        """Show a budget; ``has_heading`` names the device above its bar."""
+        self.heading.show_text(device_line(view) if has_heading else "")
+        if view == self._view:
+            return
+        self._view = view
+        self.bar.set_view(view)
+        self._set_row_count(len(view.segments))
+        for row, segment in zip(self.rows, view.segments, strict=True):
+            row.set_segment(segment, view, says_basis=True)
+        self._show_lines(view)
+
+    def _show_lines(self, view: BudgetView) -> None:
+        has_plan = view.planned_bytes is not None and view.engine_bytes is not None
+        if has_plan and view.plan_error is not None:
+            self.plan.show_text(
+                plan_line(view.planned_bytes or 0, view.engine_bytes or 0, view.plan_error)
+            )
+            self.plan.setToolTip(tip(_plan_tip(view)))
+        else:
+            self.plan.show_text("")
+        self.warning.set_token("danger" if view.over_bytes else "warning")
+        self.warning.show_text(self._warning(view))
+        self.details.show_text(self._details(view))
+
+    def _warning(self, view: BudgetView) -> str:
+        if view.over_bytes:
+            return fill(self.tr("%1 more than the device has."), format_bytes(view.over_bytes))
+        headroom = view.headroom_bytes
+        if view.over_load_line and headroom is not None:
+            return fill(self.tr("%1 over the load line."), format_bytes(-headroom))
+        return ""
+
+    def _details(self, view: BudgetView) -> str:
+        headroom = view.headroom_bytes
+        parts = []
+        if headroom is not None and headroom >= 0:
+            parts.append(fill(self.tr("%1 below the load line"), format_bytes(headroom)))
+        if view.peak_bytes is not None:
+            parts.append(fill(self.tr("peak of the turn %1"), format_bytes(view.peak_bytes)))
+        if view.mapped_bytes:
+            parts.append(
+                fill(
+                    self.tr("file pages in memory, not counted: %1"),
+                    format_bytes(view.mapped_bytes),
+                )
+            )
+        return "\n".join(part for part in (joined(parts), view.note) if part)
+
+    def _set_row_count(self, count: int) -> None:
+        while len(self.rows) > count:
+            row = self.rows.pop()
+            self._legend.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        while len(self.rows) < count:
+            row = SegmentRow(self._palette, self)
+            index = len(self.rows)
+            row.marked.connect(partial(self._on_marked, index))
+            row.stepped.connect(partial(self._on_stepped, index))
+            self._legend.addWidget(row)
+            self.rows.append(row)
+
+    def _on_marked(self, index: int, is_marked: bool) -> None:
+        self.bar.set_marked(index if is_marked else -1)
+
+    def _on_stepped(self, index: int, by: int) -> None:
+        if 0 <= index + by < len(self.rows):
+            self.rows[index + by].setFocus()
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        self._layout.setSpacing(self._palette.theme.px(4))
+
+
+class BudgetCard(Card):
+    """All devices, and where the layers lie if that is not said by a finding."""
+
+    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
+        super().__init__(palette, "budget", parent=parent)
+        self.header.setText(self.tr("Memory budget"))
+        self.header.show()
+        self.devices: list[DeviceBudget] = []
+        self._devices = QVBoxLayout()
+        self.rows.addLayout(self._devices)
+        self.strip = LayerStrip(palette, self.body)
+        self.rows.addWidget(self.strip)
+        self.strip.hide()
+
+    def set_views(self, budgets: tuple[BudgetView, ...], layers: LayersView | None) -> None:
+        """Show budgets, and a strip of layers where several devices share them."""
+        self._set_device_count(len(budgets))
+        for device, view in zip(self.devices, budgets, strict=True):
+            device.set_view(view, has_heading=len(budgets) > 1)
+        if len(budgets) == 1:
+            self.header.set_summary(device_line(budgets[0]))
+        else:
+            self.header.set_summary(
+                fill(self.tr("%1 devices"), str(len(budgets))) if budgets else ""
+            )
+        self._devices.setSpacing(self.theme.px(12))
+        self.strip.setVisible(layers is not None)
+        if layers is not None:
+            self.strip.set_view(layers)
+
+    def _set_device_count(self, count: int) -> None:
+        while len(self.devices) > count:
+            device = self.devices.pop()
+            self._devices.removeWidget(device)
+            device.hide()
+            device.deleteLater()
+        while len(self.devices) < count:
+            device = DeviceBudget(self._palette, self.body)
+            self._devices.addWidget(device)
+            self.devices.append(device)
+
+
+def device_line(view: BudgetView) -> str:
+    """Return name and capacity."""
+    total = format_bytes(view.total_bytes) if view.total_bytes is not None else ""
+    return joined((view.name, total))
+
+
+def _plan_tip(view: BudgetView) -> list[str]:
+    lines = [plan_line(view.planned_bytes or 0, view.engine_bytes or 0, view.plan_error or 0.0)]
+    lines += [
+        f"{segment_tip(item, view)[0]} ({signed_percent(item.plan_error)})"
+        for item in view.segments
+        if item.plan_error is not None
+    ]
+    lines.append(basis_sentence("engine"))
+    return lines

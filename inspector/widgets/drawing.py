@@ -1,0 +1,84 @@
+"""Small things that several widgets of the panel draw."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPixmap
+
+from inspector.widgets.palette import ThemeLike
+
+__all__ = [
+    "draw_chevron",
+    "draw_focus",
+    "draw_text",
+    "hatch_brush",
+    "mirrored",
+    "rounded_ends",
+]
+
+_HATCH_PERIOD = 10
+_HATCH_STROKE = 4.2
+
+
+def mirrored(rect: QRectF, width: float, is_mirrored: bool) -> QRectF:
+    """Return a rectangle as it lies when reading goes from right to left."""
+    if not is_mirrored:
+        return rect
+    return QRectF(width - rect.right(), rect.top(), rect.width(), rect.height())
+
+
+def hatch_brush(over: QColor, under: QColor, ratio: float = 1.0) -> QBrush:
+    """Return slanted stripes of ``over`` on ``under``, for a screen's pixel ratio."""
+    side = round(_HATCH_PERIOD * ratio)
+    tile = QPixmap(side, side)
+    tile.fill(under)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(over, _HATCH_STROKE * ratio, c=Qt.PenCapStyle.FlatCap))
+    # Three strokes, so that the corners of the tile continue in its neighbours.
+    for shift in (-side, 0, side):
+        painter.drawLine(QPointF(shift - 2, -2), QPointF(shift + side + 2, side + 2))
+    painter.end()
+    tile.setDevicePixelRatio(ratio)
+    return QBrush(tile)
+
+
+def rounded_ends(rect: QRectF, radius: float) -> QPainterPath:
+    """Return a rounded rectangle, to clip a bar to."""
+    path = QPainterPath()
+    path.addRoundedRect(rect, radius, radius)
+    return path
+
+
+def draw_focus(painter: QPainter, theme: ThemeLike, rect: QRectF, radius: float) -> None:
+    """Draw the ring that shows where the keyboard is."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(theme.colour("accent"), 1.5))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(rect.adjusted(0.75, 0.75, -0.75, -0.75), radius, radius)
+
+
+def draw_text(painter: QPainter, rect: QRectF, text: str, *, at_end: bool = False) -> None:
+    """Draw a line of text at the start or the end of a rectangle, whatever the direction.
+
+    The rectangle is where it is on the screen; "start" follows the painter's direction.
+    """
+    is_right = at_end != (painter.layoutDirection() == Qt.LayoutDirection.RightToLeft)
+    side = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
+    flags = side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+    painter.drawText(rect, int(flags) | int(Qt.TextFlag.TextSingleLine), text)
+
+
+def draw_chevron(
+    painter: QPainter, colour: QColor, centre: QPointF, size: float, *, is_open: bool, flip: bool
+) -> None:
+    """Draw the mark of a section: down when it is open, in reading direction when closed."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(colour, 1.5, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin))
+    half, quarter = size / 2, size / 4
+    if is_open:
+        offsets = ((-half, -quarter), (0.0, quarter), (half, -quarter))
+    else:
+        sign = -1.0 if flip else 1.0
+        offsets = ((-quarter * sign, -half), (quarter * sign, 0.0), (-quarter * sign, half))
+    painter.drawPolyline([QPointF(centre.x() + x, centre.y() + y) for x, y in offsets])

@@ -1,0 +1,84 @@
+"""A row of the panel's small tables: what it is, and its value at the far end."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from inspector.views import Basis
+from inspector.widgets.drawing import draw_text, mirrored
+from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.text import basis_sentence, tip
+
+__all__ = ["FactRow"]
+
+_TEXT_PX = 12.5
+
+
+class FactRow(Painted):
+    """Label and value in one line; in two where both do not fit."""
+
+    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
+        super().__init__(palette, parent)
+        self._label = ""
+        self._value = ""
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def set_fact(self, label: str, value: str, basis: Basis, hint: str = "") -> None:
+        """Show a fact; ``hint`` and how it is known are its tooltip."""
+        self.setToolTip(tip((f"{label}: {value}", hint, basis_sentence(basis))))
+        if (label, value) == (self._label, self._value):
+            return
+        self._label, self._value = label, value
+        self.setAccessibleName(f"{label}: {value}")
+        self.updateGeometry()
+        self.update()
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Label and value."""
+        return self._label, self._value
+
+    def hasHeightForWidth(self) -> bool:
+        """Return that a narrow row takes two lines."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Return the height of one line or two."""
+        return self._line() * (1 if self._fits(width) else 2)
+
+    def sizeHint(self) -> QSize:
+        """Return the size of one line."""
+        return QSize(self.theme.px(200), self._line())
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any width."""
+        return QSize(0, self._line())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw label and value."""
+        theme = self.theme
+        painter = QPainter(self)
+        font = theme.font(_TEXT_PX)
+        metrics = QFontMetricsF(font)
+        painter.setFont(font)
+        width, line = float(self.width()), float(self._line())
+        fits = self._fits(self.width())
+        painter.setPen(theme.colour("dim"))
+        room = QRectF(0, 0, width, line)
+        elide = Qt.TextElideMode.ElideRight
+        draw_text(painter, room, metrics.elidedText(self._label, elide, width))
+        painter.setPen(theme.colour("ink"))
+        place = mirrored(QRectF(0, 0 if fits else line, width, line), width, self.is_mirrored)
+        draw_text(painter, place, metrics.elidedText(self._value, elide, width), at_end=True)
+
+    def _fits(self, width: int) -> bool:
+        metrics = QFontMetricsF(self.theme.font(_TEXT_PX))
+        needed = metrics.horizontalAdvance(self._label) + metrics.horizontalAdvance(self._value)
+        return needed + self.theme.px(10) <= width
+
+    def _line(self) -> int:
+        return round(QFontMetricsF(self.theme.font(_TEXT_PX)).height() + self.theme.px(4))

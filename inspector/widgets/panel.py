@@ -1,0 +1,151 @@
+"""The inspector: the panel at the window's right, its cards in one column.
+
+It is given a whole `PanelView`, up to ten times a second while a reply is written, and hands each
+card its part; a card whose part is the same is not touched, and a card draws only what a reader
+could see change. It knows no engine and no store: what a button asks for, it says in a signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QFont, QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+
+from inspector.views import PanelView
+from inspector.widgets.budget_card import BudgetCard
+from inspector.widgets.card import Card
+from inspector.widgets.finding_card import FindingsCard
+from inspector.widgets.growth_card import GrowthCard
+from inspector.widgets.metadata_dialog import MetadataDialog
+from inspector.widgets.model_card import ModelCard
+from inspector.widgets.palette import Palette
+from inspector.widgets.plot_slot import PlotLoader
+from inspector.widgets.speed_card import SpeedCard
+from inspector.widgets.wrapped import WrappedText
+
+__all__ = ["InspectorPanel"]
+
+_NOTICE_TOKENS = {"lost": "danger", "replayed": "accent"}
+
+
+class InspectorPanel(QScrollArea):
+    """All cards, scrolled together.
+
+    Signals:
+        fix_requested(str finding, str fix): a finding's button was pressed.
+        metadata_requested(): all metadata is wanted; `show_metadata` shows it.
+        folded_changed(object keys): the tuple of folded cards' keys, to be kept.
+    """
+
+    fix_requested = Signal(str, str)
+    metadata_requested = Signal()
+    folded_changed = Signal(object)
+
+    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._palette = palette
+        self._view: PanelView | None = None
+        self._loader = PlotLoader(self)
+        self.setObjectName("inspectorPanel")
+        self.setProperty("kind", "plain")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setAccessibleName(self.tr("Inspector"))
+        content = QWidget(self)
+        self._column = QVBoxLayout(content)
+        self.notice = WrappedText(palette, content, size_px=12.5, weight=QFont.Weight.Medium)
+        self.empty = WrappedText(palette, content, size_px=13, token="dim")
+        self.budget = BudgetCard(palette, content)
+        self.findings = FindingsCard(palette, content)
+        self.growth = GrowthCard(palette, self._loader, content)
+        self.speed = SpeedCard(palette, self._loader, content)
+        self.model = ModelCard(palette, content)
+        self._column.addWidget(self.notice)
+        self._column.addWidget(self.empty)
+        for card in self.cards:
+            self._column.addWidget(card)
+            card.folded.connect(self._on_folded)
+        self._column.addStretch(1)
+        self.setWidget(content)
+        self.findings.fix_requested.connect(self.fix_requested)
+        self.model.metadata_requested.connect(self.metadata_requested)
+        palette.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.set_view(PanelView())
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """The cards from the top."""
+        return (self.budget, self.findings, self.growth, self.speed, self.model)
+
+    @property
+    def folded(self) -> tuple[str, ...]:
+        """Keys of the folded cards."""
+        return tuple(card.key for card in self.cards if card.is_folded)
+
+    def set_folded(self, keys: Iterable[str]) -> None:
+        """Fold the cards that were folded before; keys that are not known are left alone."""
+        wanted = set(keys)
+        for card in self.cards:
+            card.set_folded(card.key in wanted)
+
+    def set_view(self, view: PanelView) -> None:
+        """Show a view. Cheap: what is the same as before is not drawn again."""
+        if view == self._view:
+            return
+        self._view = view
+        self.notice.set_token(_NOTICE_TOKENS.get(view.state, "dim"))
+        self.notice.show_text(view.notice)
+        is_empty = not (view.budgets or view.growth or view.speed or view.model)
+        self.empty.show_text(
+            self.tr(
+                "Choose a model: its memory, its growth and its speed on this computer are "
+                "planned here before it is loaded."
+            )
+            if is_empty and view.state == "none"
+            else ""
+        )
+        in_finding = any(finding.layers is not None for finding in view.findings)
+        self.budget.set_views(view.budgets, None if in_finding else view.layers)
+        self.budget.setVisible(bool(view.budgets))
+        self.findings.set_views(view.findings)
+        if view.growth is not None:
+            self.growth.set_view(view.growth)
+        if view.speed is not None:
+            self.speed.set_view(view.speed)
+        if view.model is not None:
+            self.model.set_view(view.model)
+        self.growth.setVisible(view.growth is not None)
+        self.speed.setVisible(view.speed is not None)
+        self.model.setVisible(view.model is not None)
+        shown = [card for card in self.cards if not card.isHidden()]
+        for card in shown:
+            card.set_last(card is shown[-1])
+
+    def show_metadata(self) -> MetadataDialog:
+        """Open the table of the shown model's metadata; it closes and goes by itself."""
+        model = self._view.model if self._view is not None else None
+        rows = model.metadata if model is not None else ()
+        title = model.title if model is not None else ""
+        dialog = MetadataDialog(self._palette, title, rows, self.window())
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Fetch the plots when the panel is first seen."""
+        super().showEvent(event)
+        self._loader.start()
+
+    @Slot(str, bool)
+    def _on_folded(self, _key: str, _is_folded: bool) -> None:
+        self.folded_changed.emit(self.folded)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._palette.theme
+        self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(12))
+        self._column.setSpacing(theme.px(12))
+        self.verticalScrollBar().setSingleStep(theme.px(24))

@@ -1,0 +1,139 @@
+"""The place of a plot, empty until the plot library is there.
+
+pyqtgraph takes most of a second to import. It is imported in a thread after the panel was first
+shown, so that neither the window's start nor the window's thread waits for it; until then the
+slot is a quiet box of the plot's size, so that nothing moves when the plot comes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from inspector.widgets.palette import Painted, Palette
+
+__all__ = ["PlotLoader", "PlotSlot", "PlotWidget"]
+
+log = logging.getLogger(__name__)
+
+_MODULES: Final = ("inspector.widgets.plots.growth", "inspector.widgets.plots.depth")
+
+View = TypeVar("View")
+View_contra = TypeVar("View_contra", contravariant=True)
+
+
+class PlotWidget(Protocol[View_contra]):
+    """What a slot needs of a plot, which is a widget as well."""
+
+    def set_view(self, view: View_contra) -> None:
+        """Draw a view."""
+        ...
+
+
+class PlotLoader(QObject):
+    """Imports the plots once, in a thread.
+
+    Signals:
+        loaded(): the plots' modules can be used.
+    """
+
+    loaded = Signal()
+    _imported = Signal(bool)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._started = False
+        self._imported.connect(self._on_imported)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Tell whether the modules are there."""
+        return all(name in sys.modules for name in _MODULES)
+
+    def start(self) -> None:
+        """Import after the events that are waiting now; further calls do nothing."""
+        if not self._started:
+            self._started = True
+            QTimer.singleShot(0, self, self._begin)
+
+    @Slot()
+    def _begin(self) -> None:
+        QThreadPool.globalInstance().start(self._import)
+
+    def _import(self) -> None:
+        try:
+            for name in _MODULES:
+                importlib.import_module(name)
+        except ImportError:
+            log.exception("the plots can't be drawn; their places stay empty")
+            self._say(False)
+        else:
+            self._say(True)
+
+    def _say(self, is_there: bool) -> None:
+        try:
+            self._imported.emit(is_there)
+        except RuntimeError:
+            log.debug("the panel was closed before its plots were there")
+
+    @Slot(bool)
+    def _on_imported(self, is_there: bool) -> None:
+        if is_there:
+            self.loaded.emit()
+
+
+class PlotSlot(Painted, Generic[View]):
+    """Holds a plot of ``height_px`` (design pixels), made by ``module``'s ``Plot`` when it can be.
+
+    The last view given before is drawn then.
+    """
+
+    def __init__(
+        self,
+        palette: Palette,
+        loader: PlotLoader,
+        module: str,
+        height_px: float,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(palette, parent)
+        self._module = module
+        self._height_px = height_px
+        self._view: View | None = None
+        self.plot: Any = None
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._fix_height()
+        if loader.is_loaded:
+            self._make()
+        else:
+            loader.loaded.connect(self._make)
+
+    def set_view(self, view: View) -> None:
+        """Draw a view, now or when the plot is there."""
+        self._view = view
+        if self.plot is not None:
+            self.plot.set_view(view)
+
+    @Slot()
+    def _make(self) -> None:
+        if self.plot is not None:
+            return
+        self.plot = importlib.import_module(self._module).Plot(self._palette, self)
+        self._rows.addWidget(self.plot)
+        if self._view is not None:
+            self.plot.set_view(self._view)
+
+    def _fix_height(self) -> None:
+        self.setFixedHeight(self.theme.px(self._height_px))
+
+    @Slot()
+    def _on_theme_changed(self) -> None:
+        super()._on_theme_changed()
+        self._fix_height()

@@ -1,0 +1,1 @@
+"""Plots drawn by pyqtgraph; imported in a thread once the panel stands (`plot_slot`)."""

@@ -1,0 +1,123 @@
+"""Decode rate over the conversation's depth, in the predicted band and below its ceiling."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pyqtgraph as pg
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QWidget
+
+from inspector.views import SpeedView
+from inspector.widgets.growth_geometry import token_step
+from inspector.widgets.palette import Palette
+from inspector.widgets.plots.base import BasePlot, curve, dashed
+from inspector.widgets.text import fill, grouped, number, rate, tokens_short
+
+__all__ = ["Plot"]
+
+
+class Plot(BasePlot):
+    """Small: two labels on each axis, dots where a turn was measured."""
+
+    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
+        super().__init__(palette, parent)
+        self._view: SpeedView | None = None
+        self._shape: tuple[object, ...] = ()
+        self._low, self._high, self._ceiling, self._measured = curve(), curve(), curve(), curve()
+        self._band = pg.FillBetweenItem(self._low, self._high)
+        for item in (self._band, self._low, self._high, self._ceiling, self._measured):
+            self.item.addItem(item)
+        self.setAccessibleName(self.tr("Decode rate over the conversation's depth"))
+        self.restyle()
+
+    def set_view(self, view: SpeedView) -> None:
+        """Draw both series; nothing is touched while they are the same."""
+        shape = (view.measured_over_depth, view.predicted_over_depth)
+        if shape == self._shape:
+            return
+        self._shape = shape
+        self._view = view
+        predicted, measured = view.predicted_over_depth, view.measured_over_depth
+        depths = [point.depth_tokens for point in predicted]
+        self._low.setData(depths, [point.low for point in predicted])
+        self._high.setData(depths, [point.high for point in predicted])
+        self._ceiling.setData(depths, [point.ceiling for point in predicted])
+        self._measured.setData(
+            [point.depth_tokens for point in measured], [point.per_s for point in measured]
+        )
+        self._set_axes(view)
+        self.setAccessibleDescription(
+            "; ".join(
+                f"{grouped(point.depth_tokens)}: {rate(point.per_s)}" for point in measured[-8:]
+            )
+        )
+        self.redraw_layer()
+
+    def draw_layer(self, painter: QPainter) -> None:
+        """Draw a dot at each turn, the last one largest."""
+        if self._view is not None:
+            points = self._view.measured_over_depth
+            for index, point in enumerate(points):
+                is_last = index == len(points) - 1
+                if is_last or len(points) <= 24:
+                    at = self.to_px(point.depth_tokens, point.per_s)
+                    self.draw_dot(painter, at, "free", 3.5 if is_last else 2.5)
+        super().draw_layer(painter)
+
+    def explanation(self, x: float) -> list[str]:
+        """Return prediction and ceiling at a depth, and the nearest measurement."""
+        view = self._view
+        if view is None:
+            return []
+        lines = [fill(self.tr("%1 tokens in the cache"), grouped(round(x)))]
+        for before, after in pairwise(view.predicted_over_depth):
+            if before.depth_tokens <= x <= after.depth_tokens:
+                span = after.depth_tokens - before.depth_tokens
+                share = (x - before.depth_tokens) / span if span else 0.0
+                low = before.low + share * (after.low - before.low)
+                high = before.high + share * (after.high - before.high)
+                ceiling = before.ceiling + share * (after.ceiling - before.ceiling)
+                lines.append(fill(self.tr("predicted %1 to %2 tok/s"), number(low), number(high)))
+                lines.append(fill(self.tr("ceiling %1"), rate(ceiling)))
+                break
+        if view.measured_over_depth:
+            near = min(view.measured_over_depth, key=lambda point: abs(point.depth_tokens - x))
+            lines.append(
+                fill(
+                    self.tr("measured %1 at %2 tokens"),
+                    rate(near.per_s),
+                    grouped(near.depth_tokens),
+                )
+            )
+        return lines
+
+    def restyle(self) -> None:
+        """Set the pens."""
+        theme = self.theme
+        tint = QColor(theme.colour("dim"))
+        tint.setAlphaF(0.22)
+        edge = QColor(theme.colour("dim"))
+        edge.setAlphaF(0.4)
+        self._band.setBrush(tint)
+        self._low.setPen(QPen(edge, 1))
+        self._high.setPen(QPen(edge, 1))
+        self._ceiling.setPen(dashed(theme.colour("faint"), 1, 3, 3))
+        self._measured.setPen(QPen(theme.colour("free"), 1.5))
+        if self._view is not None:
+            self._set_axes(self._view)
+
+    def _set_axes(self, view: SpeedView) -> None:
+        predicted, measured = view.predicted_over_depth, view.measured_over_depth
+        last, top = 1, 1.0
+        for point in predicted:
+            last, top = max(last, point.depth_tokens), max(top, point.ceiling, point.high)
+        for turn in measured:
+            last, top = max(last, turn.depth_tokens), max(top, turn.per_s)
+        step = token_step(last)
+        self.set_axes(
+            last,
+            top * 1.12,
+            [(tick, tokens_short(tick)) for tick in range(0, last + 1, step)],
+            [(0, "0"), (top, number(top))],
+        )

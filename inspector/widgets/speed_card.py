@@ -1,0 +1,112 @@
+"""Speed: decode and prefill beside their predictions, over the depth, and the first token."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from gguf_tools.units import format_seconds
+from inspector.views import FirstTokenView, SpeedView
+from inspector.widgets.card import Card
+from inspector.widgets.fact_row import FactRow
+from inspector.widgets.meter import RateMeter
+from inspector.widgets.palette import Palette
+from inspector.widgets.plot_slot import PlotLoader, PlotSlot
+from inspector.widgets.text import fill, grouped, joined, percent
+from inspector.widgets.wrapped import WrappedText
+
+__all__ = ["SpeedCard"]
+
+_PLOT_PX = 74
+
+
+class SpeedCard(Card):
+    """Two meters side by side, and what explains them."""
+
+    def __init__(self, palette: Palette, loader: PlotLoader, parent: QWidget | None = None) -> None:
+        super().__init__(palette, "speed", parent=parent)
+        self.header.setText(self.tr("Speed"))
+        self.header.show()
+        self._view: SpeedView | None = None
+        self.decode = RateMeter(palette, self.tr("Decode"), "free", self.body)
+        self.prefill = RateMeter(palette, self.tr("Prefill"), "weights", self.body)
+        self._meters = QHBoxLayout()
+        self._meters.addWidget(self.decode, 1)
+        self._meters.addWidget(self.prefill, 1)
+        self.rows.addLayout(self._meters)
+        self.explanation = WrappedText(palette, self.body, token="dim")
+        self.rows.addWidget(self.explanation)
+        self.plot_title = WrappedText(palette, self.body)
+        self.rows.addWidget(self.plot_title)
+        self.plot: PlotSlot[SpeedView] = PlotSlot(
+            palette, loader, "inspector.widgets.plots.depth", _PLOT_PX, self.body
+        )
+        self.rows.addWidget(self.plot)
+        self.first_token = FactRow(palette, self.body)
+        self.first_token_parts = WrappedText(palette, self.body)
+        self.draft = FactRow(palette, self.body)
+        for widget in (self.first_token, self.first_token_parts, self.draft):
+            self.rows.addWidget(widget)
+        self._space_meters()
+
+    def set_view(self, view: SpeedView) -> None:
+        """Show a speed."""
+        if view == self._view:
+            return
+        self._view = view
+        self.decode.set_view(view.decode)
+        self.prefill.set_view(view.prefill)
+        self.header.set_summary(self._summary(view))
+        self.explanation.set_token("warning" if view.alarming else "dim")
+        self.explanation.show_text(view.explanation)
+        has_series = bool(view.predicted_over_depth or view.measured_over_depth)
+        self.plot.setVisible(has_series)
+        self.plot_title.show_text(
+            self.tr("Decode over depth: measured, predicted band, ceiling") if has_series else ""
+        )
+        if has_series:
+            self.plot.set_view(view)
+        self._show_first_token(view.first_token)
+        self._show_draft(view.draft_first_token)
+
+    def _summary(self, view: SpeedView) -> str:
+        if view.decode.measured is None and view.prefill.measured is None:
+            return self.tr("predicted")
+        if view.decode.efficiency is not None:
+            return fill(self.tr("measured · %1 of the ceiling"), percent(view.decode.efficiency))
+        return self.tr("measured")
+
+    def _show_first_token(self, view: FirstTokenView | None) -> None:
+        self.first_token.setVisible(view is not None)
+        if view is None:
+            self.first_token_parts.show_text("")
+            return
+        self.first_token.set_fact(
+            self.tr("First token"), format_seconds(view.total_s), view.basis, _tokens(self, view)
+        )
+        parts = [f"{part.label} {format_seconds(part.seconds)}" for part in view.parts]
+        self.first_token_parts.show_text(joined((*parts, _tokens(self, view))))
+
+    def _show_draft(self, view: FirstTokenView | None) -> None:
+        self.draft.setVisible(view is not None)
+        if view is not None:
+            text = fill(self.tr("about %1"), format_seconds(view.total_s))
+            label = self.tr("First token of the draft")
+            self.draft.set_fact(label, text, view.basis, _tokens(self, view))
+
+    def _space_meters(self) -> None:
+        self._meters.setSpacing(self.theme.px(12))
+
+    @Slot()
+    def _on_theme_changed(self) -> None:
+        super()._on_theme_changed()
+        self._space_meters()
+
+
+def _tokens(card: SpeedCard, view: FirstTokenView) -> str:
+    parts = []
+    if view.new_tokens is not None:
+        parts.append(fill(card.tr("%1 tokens new"), grouped(view.new_tokens)))
+    if view.reused_tokens:
+        parts.append(fill(card.tr("%1 reused"), grouped(view.reused_tokens)))
+    return joined(parts)
