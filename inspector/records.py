@@ -12,6 +12,7 @@ field added later has a default, so that old records stay readable.
 from __future__ import annotations
 
 import hashlib
+from statistics import median
 from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from inspector.plan_record import PlanRecord, SettingsRecord
 
 __all__ = [
+    "BandwidthRecord",
     "BenchRecord",
     "BenchRow",
     "BufferRecord",
@@ -146,6 +148,38 @@ class MemorySample(msgspec.Struct, frozen=True, kw_only=True):
         return next((item for item in self.devices if item.name == name), None)
 
 
+class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A read probe of main memory: ``samples`` in bytes per second, one a pass over the buffer.
+
+    ``large_bytes_per_s`` is what a buffer far beyond every cache gave: where the buffer's own
+    figure is well above it, the processor's cache holds a model of that size.
+    """
+
+    at_ms: int
+    threads: int
+    buffer_bytes: int
+    samples: tuple[float, ...]
+    large_bytes_per_s: float | None = None
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Return the median of the passes."""
+        return median(self.samples)
+
+    @property
+    def spread(self) -> float:
+        """Return the half width of the middle half of the passes, relative to the median."""
+        ordered = sorted(self.samples)
+        quarter = len(ordered) // 4
+        return (ordered[-1 - quarter] - ordered[quarter]) / 2 / self.bytes_per_s
+
+    @property
+    def cached(self) -> bool:
+        """Tell whether the buffer was read faster than main memory can be."""
+        large = self.large_bytes_per_s
+        return large is not None and self.bytes_per_s > 1.25 * large
+
+
 class BufferRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A buffer as the engine's own log gives it (exact to 0.01 MiB)."""
 
@@ -236,7 +270,9 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[str, ...] = ()
 
 
-_Record = TypeVar("_Record", LoadRecord, TurnRecord, BenchRecord, TurnStats, MemorySample)
+_Record = TypeVar(
+    "_Record", LoadRecord, TurnRecord, BenchRecord, BandwidthRecord, TurnStats, MemorySample
+)
 
 
 def encode_record(record: _Record) -> bytes:

@@ -1,0 +1,352 @@
+"""What this computer is: memory and who uses it, accelerators, and the machine the planner sees.
+
+Every figure says where it comes from: measured here, read from a driver, found in the table of
+published figures, or unknown. Nothing is filled in by guess, apart from the processor's rate of
+arithmetic, which is marked as assumed until a prompt has been measured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import psutil
+
+from app.data.state import StateFile
+from gguf_tools.hardware import HardwareTable
+from gguf_tools.machine import Device, DeviceKind, Machine
+from inspector.records import BandwidthRecord
+
+__all__ = [
+    "CPU_POOL",
+    "HostMemory",
+    "Nvidia",
+    "Reported",
+    "busy_sentence",
+    "host_memory",
+    "keep_bandwidth",
+    "kept_bandwidth",
+    "machine_of",
+    "nvidia_devices",
+]
+
+log = logging.getLogger(__name__)
+
+CPU_POOL: Final = "main memory"
+_CGROUP: Final = Path("/sys/fs/cgroup")
+_UNLIMITED: Final = 1 << 60
+_FLOPS_PER_CYCLE: Final = 32
+_CLOCK_HZ: Final = 3.0e9
+_BUSY_SHARE: Final = 0.15
+_PCIE_BYTES_PER_S: Final = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+# nvmlClocksEventReason…: what holds a clock down against one's will.
+_LIMITS: Final = ((0x4, "its power limit"), (0x8, "a hardware slowdown"), (0x20, "heat"),
+                  (0x40, "heat"), (0x80, "a power brake"))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A device as the engine reports it."""
+
+    name: str
+    description: str
+    kind: str
+    backend: str
+    total_bytes: int | None
+    free_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Main memory that this process may use, and what of it is free (file caches count as free)."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nvidia:
+    """A card as its driver reports it. ``bandwidth_bytes_per_s`` follows from clock and bus."""
+
+    name: str
+    bus_id: str
+    total_bytes: int
+    free_bytes: int
+    bandwidth_bytes_per_s: float | None = None
+    link_bytes_per_s: float | None = None
+    link: str = ""
+    limited_by: str = ""
+
+
+# --- memory
+
+
+def host_memory(root: Path = _CGROUP) -> HostMemory:
+    """Return main memory, as a container's limit leaves it."""
+    memory = psutil.virtual_memory()
+    total, free = int(memory.total), int(memory.available)
+    for limit_name, used_name in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        limit = _number(root / limit_name)
+        if limit is None or limit >= min(total, _UNLIMITED):
+            continue
+        used = _number(root / used_name) or 0
+        total = limit
+        free = min(free, max(limit - used + _file_cache(root, limit_name), 0))
+    return HostMemory(total, min(free, total))
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text().strip())
+    except (OSError, ValueError):
+        return None
+
+
+def _file_cache(root: Path, limit_name: str) -> int:
+    """Return bytes of a container's use that are caches of files, which are given back."""
+    try:
+        text = (root / limit_name).with_name("memory.stat").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"^(?:inactive_file|total_inactive_file) (\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+# --- accelerators
+
+
+def nvidia_devices(library: Any = None) -> tuple[Nvidia, ...]:
+    """Return the NVIDIA cards of this computer, none without a driver or its Python binding."""
+    if library is None:
+        try:
+            library = importlib.import_module("pynvml")
+        except ImportError:
+            return ()
+    try:
+        library.nvmlInit()
+    except library.NVMLError as error:
+        log.info("no NVIDIA driver: %s", error)
+        return ()
+    try:
+        count = library.nvmlDeviceGetCount()
+        return tuple(_nvidia(library, index) for index in range(count))
+    except library.NVMLError as error:
+        log.warning("the NVIDIA driver does not answer: %s", error)
+        return ()
+    finally:
+        library.nvmlShutdown()
+
+
+def _nvidia(library: Any, index: int) -> Nvidia:
+    handle = library.nvmlDeviceGetHandleByIndex(index)
+    memory = library.nvmlDeviceGetMemoryInfo(handle)
+
+    def ask(function: str, *arguments: Any) -> Any:
+        try:
+            return getattr(library, function)(handle, *arguments)
+        except (library.NVMLError, AttributeError):
+            return None
+
+    clock_mhz = ask("nvmlDeviceGetMaxClockInfo", getattr(library, "NVML_CLOCK_MEM", 2))
+    bus_bits = ask("nvmlDeviceGetMemoryBusWidth")
+    generation = ask("nvmlDeviceGetMaxPcieLinkGeneration")
+    lanes = ask("nvmlDeviceGetMaxPcieLinkWidth")
+    reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons") or 0
+    lane_rate = _PCIE_BYTES_PER_S.get(generation or 0)
+    pci = ask("nvmlDeviceGetPciInfo")
+    return Nvidia(
+        name=_text(library.nvmlDeviceGetName(handle)),
+        bus_id="" if pci is None else _text(pci.busId),
+        total_bytes=int(memory.total),
+        free_bytes=int(memory.free),
+        # Two transfers a clock, on a bus of so many bits.
+        bandwidth_bytes_per_s=(
+            clock_mhz * 1e6 * 2 * bus_bits / 8 if clock_mhz and bus_bits else None
+        ),
+        link_bytes_per_s=lane_rate * lanes if lane_rate and lanes else None,
+        link=f"PCIe {generation}.0 ×{lanes}" if generation and lanes else "",
+        limited_by=next((word for bit, word in _LIMITS if reasons & bit), ""),
+    )
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+# --- bandwidth of main memory, kept for this computer
+
+
+def _bandwidth_key(cpu: str, threads: int, buffer_bytes: int) -> str:
+    """Return what a probe is kept under: sizes of one power of two share a figure."""
+    return f"bandwidth {cpu} | {threads} threads | 2^{max(buffer_bytes, 1).bit_length()}"
+
+
+def kept_bandwidth(
+    state: StateFile, cpu: str, threads: int, buffer_bytes: int
+) -> BandwidthRecord | None:
+    """Return the probe of this computer for buffers of about this size, None if there was none."""
+    kept = state.blob(_bandwidth_key(cpu, threads, buffer_bytes))
+    if kept is None:
+        return None
+    try:
+        record = msgspec.json.decode(kept, type=BandwidthRecord)
+    except msgspec.DecodeError:
+        return None
+    return record if record.samples else None
+
+
+def keep_bandwidth(state: StateFile, cpu: str, record: BandwidthRecord) -> None:
+    """Remember a probe for this computer."""
+    key = _bandwidth_key(cpu, record.threads, record.buffer_bytes)
+    state.set_blob(key, msgspec.json.encode(record))
+
+
+# --- the machine
+
+
+def machine_of(
+    reported: Sequence[Reported],
+    table: HardwareTable,
+    *,
+    cpu: str,
+    cores: int,
+    bandwidth: BandwidthRecord | None = None,
+    host: HostMemory | None = None,
+    cards: Sequence[Nvidia] = (),
+    name: str = "this computer",
+) -> Machine:
+    """Return the planner's machine of what the engine reports, in the order it fills devices.
+
+    Follows ``llama_prepare_model_devices`` in src/llama.cpp: devices over RPC first, then GPUs;
+    one that shares main memory only where there is no other.
+
+    Args:
+        reported: devices of the engine's hello.
+        table: published figures.
+        cpu: the processor's name.
+        cores: its fast cores that the engine may use.
+        bandwidth: a probe of main memory.
+        host: main memory; asked of the system if left out.
+        cards: what the NVIDIA driver says.
+        name: what to call the machine.
+    """
+    remote = [item for item in reported if item.backend.startswith("RPC")]
+    local = [item for item in reported if item.kind == "gpu" and item not in remote]
+    shared = [item for item in reported if item.kind == "igpu"]
+    main = _cpu(table, cpu, cores, bandwidth, host or host_memory())
+    left = list(cards)
+    devices = []
+    for item in [*remote, *local] or shared[:1]:
+        card = next((card for card in left if _same(card, item)), None)
+        if card is not None:
+            left.remove(card)
+        devices.append(_accelerator(item, table, main, card))
+    return Machine(name=name, cpu=main, accelerators=tuple(devices))
+
+
+def _cpu(
+    table: HardwareTable, name: str, cores: int, bandwidth: BandwidthRecord | None, host: HostMemory
+) -> Device:
+    row = table.find(name)
+    device = Device(
+        name="CPU",
+        kind="cpu",
+        description=name,
+        backend="CPU",
+        total_bytes=host.total_bytes,
+        free_bytes=host.free_bytes,
+        bandwidth_bytes_per_s=None if row is None else row.bandwidth_bytes_per_s,
+        bandwidth_basis="assumed" if row is None else "table",
+        flops_per_s=max(cores, 1) * _CLOCK_HZ * _FLOPS_PER_CYCLE,
+        flops_basis="assumed",
+        pool=CPU_POOL,
+    )
+    if bandwidth is None:
+        return device
+    return replace(device, bandwidth_bytes_per_s=bandwidth.bytes_per_s, bandwidth_basis="measured")
+
+
+def _same(card: Nvidia, item: Reported) -> bool:
+    return card.name == item.description and item.backend.upper().startswith(("CUDA", "VULKAN"))
+
+
+def _accelerator(item: Reported, table: HardwareTable, cpu: Device, card: Nvidia | None) -> Device:
+    remote = item.backend.startswith("RPC")
+    row = None if remote else table.find(item.description, item.total_bytes, cpu=False)
+    shares = item.kind == "igpu" or (row is not None and row.shares_memory)
+    if row is not None:
+        device = row.device(item.name, total_bytes=item.total_bytes, pool=_pool(shares, item, cpu))
+        device = replace(device, free_bytes=item.free_bytes, backend=item.backend)
+    else:
+        kind: DeviceKind = "rpc" if remote else "igpu" if item.kind == "igpu" else "gpu"
+        device = Device(
+            name=item.name,
+            kind=kind,
+            description=item.description,
+            backend=item.backend,
+            total_bytes=item.total_bytes,
+            free_bytes=item.free_bytes,
+            bandwidth_bytes_per_s=cpu.bandwidth_bytes_per_s if shares else None,
+            bandwidth_basis=cpu.bandwidth_basis if shares else "assumed",
+            pool=_pool(shares, item, cpu),
+        )
+    if card is None:
+        return device
+    if card.bandwidth_bytes_per_s is not None:
+        device = replace(
+            device,
+            bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+            bandwidth_basis="read",
+        )
+    return replace(
+        device,
+        free_bytes=card.free_bytes,
+        link_bytes_per_s=card.link_bytes_per_s or device.link_bytes_per_s,
+    )
+
+
+def _pool(shares: bool, item: Reported, cpu: Device) -> str:
+    return cpu.pool if shares else item.name
+
+
+# --- who else computes
+
+
+def busy_sentence(own_pids: Sequence[int] = (), interval_s: float = 0.3) -> str:
+    """Return a sentence about other programs that use the processors, empty if it is quiet.
+
+    Watches for ``interval_s``, in the calling thread.
+    """
+    own = set(own_pids) | {psutil.Process().pid}
+    watched: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        if process.pid not in own and _ask(process.cpu_percent) is not None:
+            watched[process.pid] = process
+    psutil.cpu_percent()
+    psutil.Process().cpu_percent(interval_s)
+    shares = []
+    for process in watched.values():
+        share = _ask(process.cpu_percent)
+        if share:
+            shares.append((share / 100, _ask(process.name) or "another program"))
+    total = sum(share for share, _ in shares)
+    if total < _BUSY_SHARE:
+        return ""
+    _, name = max(shares)
+    return f"Other programs use {total:.1f} processor cores, {name} the most of them."
+
+
+def _ask(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except psutil.Error:
+        return None

@@ -1,0 +1,114 @@
+"""How fast the processor reads main memory: the straw through which a model on it decodes.
+
+Threads scan a buffer from end to end, outside the interpreter's lock, as often as the repeats say.
+The buffer is as large as what a token reads, because a model that fits into the processor's last
+cache is read faster than main memory; a second, larger buffer tells whether that is so. Two ways
+of scanning are tried and the faster one counts, since a ceiling must not be beaten by a loop that
+was merely written better than the probe's.
+
+Nothing else should compute meanwhile; a probe of a few hundred MiB takes about a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.records import BandwidthRecord
+
+__all__ = ["LARGE_BYTES", "MOST_BYTES", "measure_bandwidth", "probe_size"]
+
+LARGE_BYTES: Final = 512 << 20
+"""Far beyond the last cache of any processor but a few servers'."""
+
+MOST_BYTES: Final = 1 << 30
+"""A larger buffer measures nothing else."""
+
+_LEAST_BYTES: Final = 1 << 20
+_ABSENT: Final = 7  # a byte that the buffer does not hold
+_Part = npt.NDArray[np.uint64]
+
+
+def probe_size(bytes_per_token: int, free_bytes: int | None = None) -> int:
+    """Return the buffer's size for a model: its bytes per token, within what can be spared."""
+    most = MOST_BYTES if free_bytes is None else min(MOST_BYTES, max(free_bytes // 4, _LEAST_BYTES))
+    return max(_LEAST_BYTES, min(bytes_per_token, most)) // 4096 * 4096
+
+
+def measure_bandwidth(
+    buffer_bytes: int, threads: int, *, repeats: int = 9, large_bytes: int = LARGE_BYTES
+) -> BandwidthRecord:
+    """Return what reading a buffer with so many threads gives.
+
+    ``large_bytes`` is the size of the second buffer; 0, or a first buffer of at least half of it,
+    leaves the second out.
+
+    Raises:
+        MemoryError: there is no room for the buffers.
+    """
+    threads = max(1, threads)
+    samples = _scan(buffer_bytes, threads, repeats)
+    large = None
+    if large_bytes and buffer_bytes * 2 <= large_bytes:
+        large = median(_scan(large_bytes, threads, max(3, repeats // 2)))
+    return BandwidthRecord(
+        at_ms=round(time.time() * 1000),
+        threads=threads,
+        buffer_bytes=buffer_bytes,
+        samples=samples,
+        large_bytes_per_s=large,
+    )
+
+
+def _scan(size_bytes: int, threads: int, repeats: int) -> tuple[float, ...]:
+    # Filled, not zeroed: untouched pages all lie in one physical page, which a cache holds.
+    buffer: _Part = np.full(size_bytes // 8, 0x0101010101010101, dtype=np.uint64)
+    parts = np.array_split(buffer, threads)
+    best: tuple[float, ...] = ()
+    for scan in _scanners():
+        rates = tuple(buffer.nbytes / spent for spent in _passes(scan, parts, repeats + 1)[1:])
+        if not best or median(rates) > median(best):
+            best = rates
+    return best
+
+
+def _passes(scan: Callable[[_Part], Any], parts: list[_Part], count: int) -> list[float]:
+    """Return the seconds of each pass, all threads starting together."""
+    barrier = threading.Barrier(len(parts) + 1)
+
+    def work(part: _Part) -> None:
+        for _ in range(count):
+            barrier.wait()
+            scan(part)
+            barrier.wait()
+
+    workers = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
+    for worker in workers:
+        worker.start()
+    spent = []
+    for _ in range(count):
+        barrier.wait()
+        started = time.perf_counter()
+        barrier.wait()
+        spent.append(time.perf_counter() - started)
+    for worker in workers:
+        worker.join()
+    return spent
+
+
+def _scanners() -> list[Callable[[_Part], Any]]:
+    """Return ways to read a buffer once; both leave the interpreter's lock alone meanwhile."""
+    scanners: list[Callable[[_Part], Any]] = [lambda part: part.max()]
+    library: Any = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
+    library.memchr.restype = ctypes.c_void_p
+    library.memchr.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    scanners.append(lambda part: library.memchr(part.ctypes.data, _ABSENT, part.nbytes))
+    return scanners
