@@ -41,6 +41,11 @@ class Paths:
         return self.data / "state.json"
 
     @property
+    def load_records(self) -> Path:
+        """How models were loaded: what a chat's report and its replay need."""
+        return self.data / "loads"
+
+    @property
     def models(self) -> Path:
         """Own folder for models."""
         return self.data / "models"

@@ -18,7 +18,13 @@ from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_by
 from gguf_tools.placement import CPU
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.quants import cache_type
-from gguf_tools.rates import decode_ceiling, expected_share, token_bytes
+from gguf_tools.rates import (
+    decode_ceiling,
+    expected_share,
+    prefill_flops,
+    prefill_seconds,
+    token_bytes,
+)
 from gguf_tools.settings import LoadSettings, refusal
 from gguf_tools.units import ceil_div, format_bytes, round_up
 from inspector.plan_record import (
@@ -34,7 +40,15 @@ from inspector.plan_record import (
     SettingsRecord,
 )
 
-__all__ = ["effect_of", "load_settings", "model_record", "plan_record", "planned_again"]
+__all__ = [
+    "effect_of",
+    "load_settings",
+    "model_record",
+    "plan_record",
+    "planned_again",
+    "prefill_point",
+    "step_point",
+]
 
 _DEFAULT_CONTEXT: Final = 8192
 _CELLS: Final = 256
@@ -200,6 +214,62 @@ def effect_of(plan: Plan, changes: Changes, depth: int = 0) -> str:
     return ", ".join(parts)
 
 
+def step_point(plan: Plan, depth: int, sequences: int = 1) -> RatePoint:
+    """Return the prediction of decoding several sequences side by side at one depth.
+
+    They share one reading of the weights; ``bytes_per_token`` is that of a whole step, the rates
+    are those of all sequences together.
+    """
+    shape, memory, machine = plan.facts.shape, plan.memory, plan.machine
+    assert shape is not None
+    reads = token_bytes(
+        plan.facts.header,
+        shape,
+        memory.settings,
+        memory.placement,
+        memory.caches,
+        memory.states,
+        devices=len(machine.devices),
+        depth=depth,
+        sequences=sequences,
+        experts_on_cpu=plan.load.experts_on_cpu,
+    )
+    expected = expected_share(
+        reads, machine, shape, flash_attention=memory.settings.flash_attention
+    )
+    ceiling = decode_ceiling(reads, machine)
+    return RatePoint(
+        depth=depth,
+        bytes_per_token=round(sum(item.total for item in reads)),
+        ceiling=None if ceiling is None else ceiling * sequences,
+        low=expected[0] * sequences if expected else None,
+        high=expected[1] * sequences if expected else None,
+    )
+
+
+def prefill_point(plan: Plan, depth: int, tokens: int) -> tuple[float | None, float | None]:
+    """Return (expected rate, ceiling) of a prompt of ``tokens`` behind ``depth`` cached ones."""
+    shape = plan.facts.shape
+    assert shape is not None
+    header, placement = plan.facts.header, plan.memory.placement
+    ubatch = plan.memory.settings.ubatch
+
+    def seconds(count: int) -> float | None:
+        if count == 0:
+            return 0.0
+        return prefill_seconds(header, shape, placement, plan.machine, count, ubatch)
+
+    before, after = seconds(depth), seconds(depth + tokens)
+    expected = None
+    if before is not None and after is not None and after > before:
+        expected = tokens / (after - before)
+    flops = prefill_flops(header, shape, depth + tokens)
+    if depth:
+        flops -= prefill_flops(header, shape, depth)
+    rate = plan.machine.devices[placement.output].flops_per_s
+    return expected, tokens * rate / flops if rate and flops > 0 else None
+
+
 # --- parts
 
 
@@ -281,36 +351,9 @@ def _layer_bytes(facts: ModelFacts) -> tuple[list[int], list[int]]:
 
 def _curve(plan: Plan) -> tuple[RatePoint, ...]:
     """Return the prediction over the depth, as the cache is read in steps of 256 cells."""
-    shape, memory, machine = plan.facts.shape, plan.memory, plan.machine
-    assert shape is not None
-    end = memory.settings.context_sequence
+    end = plan.memory.settings.context_sequence
     step = round_up(max(end // _CURVE_POINTS, 1), _CELLS)
-    points = []
-    for depth in [*range(0, end, step), end - 1]:
-        reads = token_bytes(
-            plan.facts.header,
-            shape,
-            memory.settings,
-            memory.placement,
-            memory.caches,
-            memory.states,
-            devices=len(machine.devices),
-            depth=depth,
-            experts_on_cpu=plan.load.experts_on_cpu,
-        )
-        expected = expected_share(
-            reads, machine, shape, flash_attention=memory.settings.flash_attention
-        )
-        points.append(
-            RatePoint(
-                depth=depth,
-                bytes_per_token=round(sum(item.total for item in reads)),
-                ceiling=decode_ceiling(reads, machine),
-                low=expected[0] if expected else None,
-                high=expected[1] if expected else None,
-            )
-        )
-    return tuple(points)
+    return tuple(step_point(plan, depth) for depth in [*range(0, end, step), end - 1])
 
 
 def _growth(plan: Plan) -> tuple[GrowthLine, ...]:

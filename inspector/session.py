@@ -10,7 +10,7 @@ milliseconds):
    facts), machine))``. Any settings that can't be planned: ``session.planned(None)``.
 2. Before the load request: ``session.loading(sample)`` with a `MemorySample` taken just before.
 3. ``Loaded``: ``session.loaded(record)``, where ``record`` is `app.engine.recording.load_record`
-   of the message, with a sample taken just after. Keep it (`app.data.load_records`), and give its
+   of the message, with a sample taken just after. Keep it (`LoadRecords.keep`), and give its
    ``id`` to the statistics of the turns.
 4. Every second, and at the end of a prefill: ``session.memory(sample)``.
 5. A chat is opened, or another branch of it: ``session.conversation(turns)`` with the `TurnRecord`

@@ -45,6 +45,8 @@ COMMANDS = (
     Command("facts", "show what a model file says", "app.cli.facts"),
     Command("plan", "show memory and speed before loading", "app.cli.plan"),
     Command("verify", "compare the plan with the engine's own numbers", "app.cli.verify"),
+    Command("bench", "measure prefill and decode beside the prediction", "app.cli.bench"),
+    Command("report", "what a chat's turns measured, on what", "app.cli.report"),
     Command("export", "write a chat as Markdown or JSON", "app.cli.transfer", "export_"),
     Command("import", "read chats from a file", "app.cli.transfer", "import_"),
 )

@@ -1,55 +1,105 @@
-"""``plimsoll devices``: what llama.cpp's backends report on this computer."""
+"""``plimsoll devices``: what the engine can use, how fast its memory is, and who says so."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from typing import Any
 
-from app.engine.client import EngineClient, EngineError
+from app.cli.engine import open_engine
+from app.cli.machine import bandwidth_for, machine_for
+from app.data.state import StateFile
+from app.engine.bandwidth import LARGE_BYTES
+from app.engine.client import EngineError
+from app.engine.threads import choose_threads, clamp_threads
+from app.paths import default_paths
+from gguf_tools.machine import Device
+from gguf_tools.units import format_bandwidth, format_bytes
+from inspector.records import BandwidthRecord
 
 __all__ = ["add_arguments", "run"]
-
-_GIB = 1 << 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of the bandwidth probe")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--probe", action="store_true", help="measure bandwidth again")
+    group.add_argument("--no-probe", action="store_true", help="measure nothing")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def _size(size_bytes: int | None) -> str:
-    return "unknown" if size_bytes is None else f"{size_bytes / _GIB:.1f} GiB"
-
-
 def run(arguments: argparse.Namespace) -> int:
-    """Ask a worker and print."""
+    """Ask a worker, probe and print."""
+    state = StateFile(default_paths().state)
     try:
-        with EngineClient() as client:
+        with open_engine(state, lambda text: print(text, file=sys.stderr)) as client:
             hello = client.hello
             assert hello is not None
     except EngineError as error:
         print(error, file=sys.stderr)
         return 4
+    threads = choose_threads() if arguments.threads is None else clamp_threads(arguments.threads)
+    record = None
+    if not arguments.no_probe:
+        try:
+            record = bandwidth_for(state, hello.cpu, threads, LARGE_BYTES, again=arguments.probe)
+        except MemoryError:
+            print("There is no room to measure the memory's bandwidth.", file=sys.stderr)
+    machine = machine_for(hello, record)
     if arguments.json:
-        rows = [
-            {
-                "name": device.name,
-                "description": device.description,
-                "kind": device.kind,
-                "backend": device.backend,
-                "total_bytes": device.total_bytes,
-                "free_bytes": device.free_bytes,
-            }
-            for device in hello.devices
-        ]
+        rows = [_as_json(device, record) for device in machine.devices]
         print(json.dumps({"engine": hello.engine, "cpu": hello.cpu, "devices": rows}))
         return 0
-    for device in hello.devices:
-        print(
-            f"{device.name:<10} {device.kind:<5} {device.description}  "
-            f"{_size(device.total_bytes)}, {_size(device.free_bytes)} free"
-        )
+    for device in machine.devices:
+        print(_as_text(device, record))
     print(f"engine: {hello.engine}", file=sys.stderr)
     print(f"processor: {hello.cpu or 'unknown'}; {hello.system_info}", file=sys.stderr)
     return 0
+
+
+def _basis(device: Device) -> str:
+    return "unknown" if device.bandwidth_bytes_per_s is None else device.bandwidth_basis
+
+
+def _as_json(device: Device, record: BandwidthRecord | None) -> dict[str, Any]:
+    measured = record if device.kind == "cpu" and _basis(device) == "measured" else None
+    return {
+        "name": device.name,
+        "description": device.description,
+        "kind": device.kind,
+        "backend": device.backend,
+        "pool": device.memory_pool,
+        "total_bytes": device.total_bytes,
+        "free_bytes": device.free_bytes,
+        "bandwidth_bytes_per_s": device.bandwidth_bytes_per_s,
+        "bandwidth_source": _basis(device),
+        "bandwidth_threads": None if measured is None else measured.threads,
+        "bandwidth_spread": None if measured is None else measured.spread,
+        "flops_per_s": device.flops_per_s,
+        "flops_source": "unknown" if device.flops_per_s is None else device.flops_basis,
+        "link_bytes_per_s": device.link_bytes_per_s,
+    }
+
+
+def _as_text(device: Device, record: BandwidthRecord | None) -> str:
+    basis = _basis(device)
+    how = {
+        "measured": "measured",
+        "read": "by clock and bus, from the driver",
+        "table": "published",
+        "assumed": "assumed",
+    }.get(basis, basis)
+    if basis == "measured" and record is not None:
+        plural = "s" if record.threads != 1 else ""
+        how = f"measured with {record.threads} thread{plural}, ±{record.spread:.0%}"
+    speed = (
+        "bandwidth unknown"
+        if device.bandwidth_bytes_per_s is None
+        else f"{format_bandwidth(device.bandwidth_bytes_per_s)} ({how})"
+    )
+    return (
+        f"{device.name:<10} {device.kind:<5} {device.description}  "
+        f"{format_bytes(device.total_bytes)}, {format_bytes(device.free_bytes)} free, {speed}"
+    )

@@ -1,0 +1,182 @@
+"""What was measured in a conversation, to read and to pass on: Markdown and JSON from records.
+
+Only what was recorded is told. A turn without the record of its load is told with its figures
+alone; nothing is predicted for it afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from inspector.budget import plan_errors
+from inspector.findings import findings_of
+from inspector.records import LoadRecord, TurnRecord
+from inspector.session import replayed
+from inspector.speed import judge
+
+__all__ = ["report_as_json", "report_as_markdown"]
+
+
+def report_as_json(title: str, turns: Sequence[TurnRecord]) -> dict[str, Any]:
+    """Return the report as plain values: raw samples, predictions at each turn's depth, loads."""
+    loads = _loads(turns)
+    return {
+        "title": title,
+        "turns": [_turn_as_json(turns, index) for index in range(len(turns))],
+        "loads": {
+            load_id: msgspec.to_builtins(load)
+            | {"plan_errors": [_error_as_json(row) for row in plan_errors(load)]}
+            for load_id, load in loads.items()
+        },
+    }
+
+
+def report_as_markdown(title: str, turns: Sequence[TurnRecord]) -> str:
+    """Return the report as a document."""
+    parts = [f"# {' '.join(title.split()) or 'Untitled chat'}: what was measured"]
+    if not turns:
+        return parts[0] + "\n\nNo turn of this chat has figures.\n"
+    parts.append(_turn_table(turns))
+    for load in _loads(turns).values():
+        parts += _load_parts(load, turns)
+    notes = _explanations(turns)
+    if notes:
+        parts += ["## Measured against predicted", *notes]
+    return "\n\n".join(parts) + "\n"
+
+
+def _loads(turns: Sequence[TurnRecord]) -> dict[str, LoadRecord]:
+    return {turn.load.id: turn.load for turn in turns if turn.load is not None}
+
+
+def _turn_as_json(turns: Sequence[TurnRecord], index: int) -> dict[str, Any]:
+    turn = turns[index]
+    stats = turn.stats
+    values: dict[str, Any] = {
+        "at_ms": turn.at_ms,
+        "message": turn.message,
+        "model": turn.model_name,
+        "stop": turn.stop,
+        "load": None if turn.load is None else turn.load.id,
+        "stats": msgspec.to_builtins(stats),
+        "prefill_per_s": stats.prefill_per_s,
+        "decode_per_s": stats.decode_per_s,
+        "depth": stats.mean_depth_tokens,
+        "decode_over_depth": [list(point) for point in stats.rates_along()],
+        "predicted_low": None,
+        "predicted_high": None,
+        "ceiling": None,
+        "efficiency": None,
+        "explanation": "",
+    }
+    if turn.load is None:
+        return values
+    verdict = judge(replayed(turn.load, [turn]))
+    if verdict.point is not None:
+        point, rate = verdict.point, stats.decode_per_s
+        values |= {
+            "predicted_low": point.low,
+            "predicted_high": point.high,
+            "ceiling": point.ceiling,
+            "efficiency": rate / point.ceiling if rate and point.ceiling else None,
+        }
+    return values | {"explanation": verdict.sentence}
+
+
+def _error_as_json(row: Any) -> dict[str, Any]:
+    return {
+        "device": row.device,
+        "what": row.what,
+        "planned_bytes": row.planned_bytes,
+        "engine_bytes": row.engine_bytes,
+        "error": row.error,
+    }
+
+
+def _turn_table(turns: Sequence[TurnRecord]) -> str:
+    lines = [
+        "| time (UTC) | prompt | reused | first token | prefill | reply | decode | predicted | "
+        "ceiling |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for turn in turns:
+        stats = turn.stats
+        predicted = ceiling = "—"
+        plan = None if turn.load is None else turn.load.plan
+        point = None if plan is None else plan.rate_at(stats.mean_depth_tokens)
+        if point is not None and point.low and point.high and point.ceiling:
+            predicted = f"{point.low:.3g} to {point.high:.3g}"
+            ceiling = f"{point.ceiling:.3g}"
+        lines.append(
+            f"| {_time(turn.at_ms)} | {stats.prompt_tokens:,} | {stats.reused_tokens:,} "
+            f"| {format_seconds(stats.first_token_s) if stats.first_token_s else '—'} "
+            f"| {_rate(stats.prefill_per_s)} | {stats.reply_tokens:,} "
+            f"| {_rate(stats.decode_per_s)} | {predicted} | {ceiling} |"
+        )
+    return "\n".join([*lines, "", "Rates are tokens per second."])
+
+
+def _load_parts(load: LoadRecord, turns: Sequence[TurnRecord]) -> list[str]:
+    who, settings = load.identity, load.settings
+    flash = {True: "on", False: "off", None: "unknown"}[settings.flash_attention]
+    facts = [
+        f"- Model: {who.model_name}" + (f" ({who.fingerprint})" if who.fingerprint else ""),
+        f"- Computer: {who.machine or who.cpu or 'unknown'}",
+        f"- Engine: {who.engine}; {who.program}",
+        f"- Window {settings.n_ctx:,} tokens, cache {settings.type_k}/{settings.type_v}, flash "
+        f"attention {flash}, {settings.threads} threads",
+        f"- {load.layers_offloaded} of {load.layers_total} layers on accelerators",
+        f"- Loaded in {format_seconds(load.load_s)}",
+    ]
+    if load.plan is not None:
+        facts += [
+            f"- {device.name}: {format_bandwidth(device.bandwidth_bytes_per_s)} "
+            f"({device.bandwidth_basis})"
+            for device in load.plan.devices
+            if device.bandwidth_bytes_per_s is not None
+        ]
+    parts = [f"## Load of {_time(load.at_ms)}", "\n".join(facts)]
+    rows = plan_errors(load)
+    if rows:
+        lines = ["| device | what | planned | engine | error |", "|---|---|--:|--:|--:|"]
+        for row in rows:
+            error = "—" if row.error is None else f"{row.error:+.1%}"
+            lines.append(
+                f"| {row.device} | {row.what} | {format_bytes(row.planned_bytes)} "
+                f"| {format_bytes(row.engine_bytes)} | {error} |"
+            )
+        parts.append("\n".join(lines))
+    mine = [turn for turn in turns if turn.load is not None and turn.load.id == load.id]
+    found = findings_of(replayed(load, mine))
+    if found:
+        parts.append(
+            "\n".join(
+                f"- **{item.text}** {' '.join(part for part in (item.cause, item.cost) if part)}"
+                for item in found
+            )
+        )
+    return parts
+
+
+def _explanations(turns: Sequence[TurnRecord]) -> list[str]:
+    notes = []
+    for turn in turns:
+        if turn.load is None:
+            continue
+        sentence = judge(replayed(turn.load, [turn])).sentence
+        if sentence:
+            notes.append(f"- {_time(turn.at_ms)}: {sentence}")
+    return ["\n".join(notes)] if notes else []
+
+
+def _rate(tokens_per_s: float | None) -> str:
+    return "—" if tokens_per_s is None else format_rate(tokens_per_s).removesuffix(" tok/s")
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M")
