@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gguf_tools.units import format_bytes
 from inspector.views import BudgetView, SegmentKind
 from inspector.widgets.bar_geometry import BarGeometry, Span, bar_geometry
-from inspector.widgets.drawing import hatch_brush, mirrored, rounded_ends
+from inspector.widgets.drawing import draw_text, hatch_brush, mirrored, rounded_ends
 from inspector.widgets.palette import Painted, Palette
 from inspector.widgets.text import fill, grouped, joined, segment_name, segment_tip, tip
 
@@ -220,10 +220,7 @@ class BudgetBar(Painted):
             is_alarm = text == over and view.over_bytes > 0
             painter.setPen(theme.colour("danger" if is_alarm else "dim"))
             place = mirrored(rect, float(self.width()), self.is_mirrored)
-            painter.drawText(QPointF(place.left(), place.top() + self._ascent()), text)
-
-    def _ascent(self) -> float:
-        return QFontMetricsF(self.theme.font(_LABEL_PX)).ascent()
+            draw_text(painter, place.adjusted(-1, 0, 1, 0), text)
 
     @Slot()
     def _on_theme_changed(self) -> None:

@@ -144,6 +144,8 @@ class BudgetCard(Card):
         self.rows.addLayout(self._devices)
         self.strip = LayerStrip(palette, self.body)
         self.rows.addWidget(self.strip)
+        self.strip_caption = WrappedText(palette, self.body)
+        self.rows.addWidget(self.strip_caption)
         self.strip.hide()
 
     def set_views(self, budgets: tuple[BudgetView, ...], layers: LayersView | None) -> None:
@@ -161,6 +163,19 @@ class BudgetCard(Card):
         self.strip.setVisible(layers is not None)
         if layers is not None:
             self.strip.set_view(layers)
+        self.strip_caption.show_text(self._caption(layers) if layers is not None else "")
+
+    def _caption(self, layers: LayersView) -> str:
+        """Return how many layers lie on each device that has any."""
+        counts = [
+            sum(item.device == n for item in layers.layers) for n in range(len(layers.devices))
+        ]
+        parts = [
+            fill(self.tr("%1 layers on %2"), str(count), device.name)
+            for count, device in zip(counts, layers.devices, strict=True)
+            if count
+        ]
+        return joined(parts)
 
     def _set_device_count(self, count: int) -> None:
         while len(self.devices) > count:

@@ -6,10 +6,13 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QEnterEvent, QFont, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 
-from inspector.widgets.drawing import draw_chevron, draw_focus, draw_text, mirrored
+from inspector.widgets.drawing import draw_chevron, draw_text, mirrored
 from inspector.widgets.palette import Painted, Palette
 
 __all__ = ["Card", "CardHeader"]
+
+_MARK_PX = 9
+_GAP_PX = 8
 
 
 class CardHeader(QAbstractButton):
@@ -25,7 +28,9 @@ class CardHeader(QAbstractButton):
         self.setChecked(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.toggled.connect(self._describe)
         palette.changed.connect(self._on_theme_changed)
         self._describe()
@@ -38,15 +43,28 @@ class CardHeader(QAbstractButton):
     def set_summary(self, summary: str) -> None:
         """Show a figure or a name at the far end."""
         if summary != self._summary:
+            fitted = self._fits(self.width())
             self._summary = summary
             self._describe()
+            if self._fits(self.width()) != fitted:
+                self.updateGeometry()
             self.update()
 
     def sizeHint(self) -> QSize:
         """Return a line's height."""
-        theme = self._palette.theme
-        height = QFontMetricsF(theme.font(13.5, QFont.Weight.DemiBold)).height()
-        return QSize(theme.px(200), round(height) + theme.px(4))
+        return QSize(self._palette.theme.px(200), self._line())
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any width."""
+        return QSize(0, self._line())
+
+    def hasHeightForWidth(self) -> bool:
+        """Return that a narrow heading takes two lines."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """Return the height of one line, or of two if the summary has no room in the first."""
+        return self._line() * (1 if self._fits(width) else 2)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         """Show the mark."""
@@ -61,43 +79,48 @@ class CardHeader(QAbstractButton):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Draw title, mark and summary; the summary is shortened first."""
+        """Draw title, mark and summary."""
         theme = self._palette.theme
         painter = QPainter(self)
-        width, height = float(self.width()), float(self.height())
+        width, line = float(self.width()), float(self._line())
         flip = self.layoutDirection() == Qt.LayoutDirection.RightToLeft
-        strong = theme.font(13.5, QFont.Weight.DemiBold)
+        strong = self._title_font()
         metrics = QFontMetricsF(strong)
         title_width = min(metrics.horizontalAdvance(self.text()) + 2, width)
         painter.setFont(strong)
         painter.setPen(theme.colour("ink"))
-        title = QRectF(0, 0, title_width, height)
         elided = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, title_width)
-        draw_text(painter, mirrored(title, width, flip), elided)
-        mark = theme.px(9)
-        mark_x = title_width + theme.px(8) + mark / 2
+        draw_text(painter, mirrored(QRectF(0, 0, title_width, line), width, flip), elided)
+        mark = theme.px(_MARK_PX)
+        mark_x = title_width + theme.px(_GAP_PX) + mark / 2
         if self._hovered or self.hasFocus() or not self.isChecked():
-            centre = QPointF(width - mark_x if flip else mark_x, height / 2)
-            draw_chevron(
-                painter,
-                theme.colour("faint"),
-                centre,
-                mark,
-                is_open=self.isChecked(),
-                flip=flip,
-            )
-        start = mark_x + mark / 2 + theme.px(8)
-        if self._summary and start < width:
-            plain = theme.font()
-            painter.setFont(plain)
-            painter.setPen(theme.colour("dim"))
-            room = QRectF(start, 0, width - start, height)
-            text = QFontMetricsF(plain).elidedText(
-                self._summary, Qt.TextElideMode.ElideRight, room.width()
-            )
-            draw_text(painter, mirrored(room, width, flip), text, at_end=True)
-        if self.hasFocus():
-            draw_focus(painter, theme, QRectF(self.rect()).adjusted(-0.5, 0, 0.5, 0), theme.px(4))
+            centre = QPointF(width - mark_x if flip else mark_x, line / 2)
+            colour = theme.colour("faint")
+            draw_chevron(painter, colour, centre, mark, is_open=self.isChecked(), flip=flip)
+        if not self._summary:
+            return
+        plain = theme.font()
+        painter.setFont(plain)
+        painter.setPen(theme.colour("dim"))
+        start = mark_x + mark / 2 + theme.px(_GAP_PX) if self._fits(self.width()) else 0.0
+        room = QRectF(start, 0.0 if start else line, max(0.0, width - start), line)
+        text = QFontMetricsF(plain).elidedText(
+            self._summary, Qt.TextElideMode.ElideRight, room.width()
+        )
+        draw_text(painter, mirrored(room, width, flip), text, at_end=True)
+
+    def _title_font(self) -> QFont:
+        return self._palette.theme.font(13.5, QFont.Weight.DemiBold)
+
+    def _line(self) -> int:
+        height = QFontMetricsF(self._title_font()).height()
+        return round(height) + self._palette.theme.px(4)
+
+    def _fits(self, width: int) -> bool:
+        theme = self._palette.theme
+        title = QFontMetricsF(self._title_font()).horizontalAdvance(self.text()) + 2
+        summary = QFontMetricsF(theme.font()).horizontalAdvance(self._summary)
+        return title + theme.px(_MARK_PX + 2 * _GAP_PX) + summary <= width
 
     @Slot()
     def _describe(self) -> None:

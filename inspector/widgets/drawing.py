@@ -5,11 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPixmap
 
-from inspector.widgets.palette import ThemeLike
-
 __all__ = [
     "draw_chevron",
-    "draw_focus",
     "draw_text",
     "hatch_brush",
     "mirrored",
@@ -50,23 +47,19 @@ def rounded_ends(rect: QRectF, radius: float) -> QPainterPath:
     return path
 
 
-def draw_focus(painter: QPainter, theme: ThemeLike, rect: QRectF, radius: float) -> None:
-    """Draw the ring that shows where the keyboard is."""
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(theme.colour("accent"), 1.5))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawRoundedRect(rect.adjusted(0.75, 0.75, -0.75, -0.75), radius, radius)
-
-
 def draw_text(painter: QPainter, rect: QRectF, text: str, *, at_end: bool = False) -> None:
     """Draw a line of text at the start or the end of a rectangle, whatever the direction.
 
     The rectangle is where it is on the screen; "start" follows the painter's direction.
     """
-    is_right = at_end != (painter.layoutDirection() == Qt.LayoutDirection.RightToLeft)
+    direction = painter.layoutDirection()
+    is_right = at_end != (direction == Qt.LayoutDirection.RightToLeft)
     side = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
     flags = side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+    # The order of its words is the text's own: "7.2 GiB" reads the same in any window.
+    painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
     painter.drawText(rect, int(flags) | int(Qt.TextFlag.TextSingleLine), text)
+    painter.setLayoutDirection(direction)
 
 
 def draw_chevron(

@@ -23,7 +23,7 @@ class FactRow(Painted):
         super().__init__(palette, parent)
         self._label = ""
         self._value = ""
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 

@@ -14,7 +14,7 @@ from inspector.widgets.card import Card
 from inspector.widgets.flow import FlowRows
 from inspector.widgets.layer_strip import LayerStrip
 from inspector.widgets.palette import Painted, Palette
-from inspector.widgets.text import tip
+from inspector.widgets.text import tip, unbroken
 from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["Finding", "FindingsCard", "FixButton"]
@@ -103,7 +103,9 @@ class Finding(Painted):
         if self._view is None:
             return
         colour = self.theme.css(_TOKENS[self._view.severity])
-        head, text = html.escape(self._view.headline), html.escape(self._view.text)
+        head, text = (
+            html.escape(unbroken(part)) for part in (self._view.headline, self._view.text)
+        )
         self.text.show_text(f'<span style="color:{colour};font-weight:600">{head}</span> {text}')
 
     def _set_fixes(self, fixes: tuple[FixView, ...]) -> None:

@@ -54,7 +54,7 @@ class GrowthCard(Card):
         parts = []
         if view.fitting_tokens is not None:
             parts.append(fill(self.tr("%1 more tokens fit"), grouped(view.fitting_tokens)))
-        if view.fitting_conversations is not None:
+        if view.fitting_conversations:
             count = view.fitting_conversations
             text = (
                 self.tr("1 more conversation like this")
@@ -74,10 +74,12 @@ class GrowthCard(Card):
             return self.tr("The whole window fits into the budget.")
         parts = [
             fill(self.tr("%1 at %2"), name, tokens_short(tokens))
-            if tokens is not None
-            else fill(self.tr("%1 beyond the window"), name)
             for name, tokens in ends
+            if tokens is not None
         ]
+        beyond = ", ".join(name for name, tokens in ends if tokens is None)
+        if beyond:
+            parts.append(fill(self.tr("%1 beyond the window"), beyond))
         return fill(self.tr("Budget ends: %1"), joined(parts))
 
     def _trained(self, view: GrowthView) -> str:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gguf_tools.units import format_bytes
 from inspector.views import LayersView, LayerView
-from inspector.widgets.drawing import draw_focus, mirrored
+from inspector.widgets.drawing import mirrored
 from inspector.widgets.palette import Painted, Palette
 from inspector.widgets.text import basis_sentence, fill, joined, tip
 
@@ -126,7 +126,6 @@ class LayerStrip(Painted):
             painter.setPen(QPen(self.theme.colour("ink"), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(cells[self._current].adjusted(-1, -1, 1, 1), 2, 2)
-            draw_focus(painter, self.theme, QRectF(self.rect()), 3)
 
     def explanation(self, index: int) -> list[str]:
         """Return what is to be said of a layer."""

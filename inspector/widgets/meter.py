@@ -9,9 +9,9 @@ from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, Q
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from inspector.views import RateView
-from inspector.widgets.drawing import draw_focus, draw_text, mirrored, rounded_ends
+from inspector.widgets.drawing import draw_text, mirrored, rounded_ends
 from inspector.widgets.palette import Painted, Palette
-from inspector.widgets.text import basis_sentence, fill, joined, number, percent, rate, tip
+from inspector.widgets.text import basis_sentence, fill, joined, number, percent, rate, rough, tip
 
 __all__ = ["GaugeMarks", "RateMeter", "gauge_marks"]
 
@@ -70,7 +70,7 @@ class RateMeter(Painted):
         self._token = token
         self._view = RateView()
         self._shown: tuple[str, str, GaugeMarks, bool] | None = None
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -100,7 +100,7 @@ class RateMeter(Painted):
             parts.append(fill(self.tr("predicted %1"), self._predicted()))
         if view.ceiling is not None:
             name = view.ceiling_name or self.tr("ceiling")
-            parts.append(f"{name} {number(view.ceiling)}")
+            parts.append(f"{name} {rough(view.ceiling)}")
         if view.limit:
             parts.append(view.limit)
         return joined(parts)
@@ -179,8 +179,6 @@ class RateMeter(Painted):
         painter.setPen(theme.colour("faint"))
         place = QRectF(0, self._note_top(), width, self._note_height(self.width()))
         painter.drawText(place, int(Qt.TextFlag.TextWordWrap), self.note())
-        if self.hasFocus():
-            draw_focus(painter, theme, QRectF(self.rect()), theme.px(4))
 
     def _draw_figure(self, painter: QPainter, y: float, width: float) -> None:
         theme = self.theme
@@ -198,10 +196,11 @@ class RateMeter(Painted):
         painter.setFont(unit_font)
         painter.setPen(theme.colour("dim"))
         top = y + metrics.ascent() - unit.ascent()
-        place = QRectF(size + theme.px(6), top, max(0.0, width - size), unit.height())
+        left = size + theme.px(6)
+        place = QRectF(left, top, max(0.0, width - left), unit.height())
         label = self.tr("tok/s")
         shown = fill(self.tr("%1, now"), label) if self._view.live else label
-        draw_text(painter, mirrored(place, width + theme.px(6), self.is_mirrored), shown)
+        draw_text(painter, mirrored(place, width, self.is_mirrored), shown)
 
     def _draw_gauge(self, painter: QPainter, bar: QRectF) -> None:
         theme = self.theme
@@ -242,7 +241,7 @@ class RateMeter(Painted):
 
     def _predicted(self) -> str:
         low, high = self._view.predicted_low, self._view.predicted_high
-        texts = [number(value) for value in (low, high) if value is not None]
+        texts = [rough(value) for value in (low, high) if value is not None]
         return " – ".join(dict.fromkeys(texts))
 
     def _figure_height(self) -> float:

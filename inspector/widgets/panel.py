@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
@@ -17,6 +17,7 @@ from inspector.views import PanelView
 from inspector.widgets.budget_card import BudgetCard
 from inspector.widgets.card import Card
 from inspector.widgets.finding_card import FindingsCard
+from inspector.widgets.focus_ring import FocusRing
 from inspector.widgets.growth_card import GrowthCard
 from inspector.widgets.metadata_dialog import MetadataDialog
 from inspector.widgets.model_card import ModelCard
@@ -69,9 +70,11 @@ class InspectorPanel(QScrollArea):
             card.folded.connect(self._on_folded)
         self._column.addStretch(1)
         self.setWidget(content)
+        self.focus_ring = FocusRing(palette, content)
         self.findings.fix_requested.connect(self.fix_requested)
         self.model.metadata_requested.connect(self.metadata_requested)
         palette.changed.connect(self._apply_theme)
+        self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         self._apply_theme()
         self.set_view(PanelView())
 
@@ -124,6 +127,11 @@ class InspectorPanel(QScrollArea):
         for card in shown:
             card.set_last(card is shown[-1])
 
+    def full_height(self) -> int:
+        """Return the height at which all cards show without scrolling, at the present width."""
+        content = self.widget()
+        return content.heightForWidth(content.width()) if content is not None else 0
+
     def show_metadata(self) -> MetadataDialog:
         """Open the table of the shown model's metadata; it closes and goes by itself."""
         model = self._view.model if self._view is not None else None
@@ -144,8 +152,23 @@ class InspectorPanel(QScrollArea):
         self.folded_changed.emit(self.folded)
 
     @Slot()
+    def _on_range_changed(self) -> None:
+        self._set_margins()
+
+    def _set_margins(self) -> None:
+        """Let the scroll bar take the place of the margin, so that nothing moves when it comes."""
+        theme = self._palette.theme
+        side, end = theme.px(14), theme.px(12)
+        bar = self.verticalScrollBar()
+        rest = side - bar.sizeHint().width() if bar.maximum() > 0 else side
+        far = max(rest, theme.px(4))
+        is_mirrored = self.layoutDirection() == Qt.LayoutDirection.RightToLeft
+        left, right = (far, side) if is_mirrored else (side, far)
+        self._column.setContentsMargins(left, end, right, end)
+
+    @Slot()
     def _apply_theme(self) -> None:
         theme = self._palette.theme
-        self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(12))
+        self._set_margins()
         self._column.setSpacing(theme.px(12))
         self.verticalScrollBar().setSingleStep(theme.px(24))

@@ -103,13 +103,14 @@ def place_labels(
     wishes: Sequence[Wish],
     bounds: Box,
     obstacles: Sequence[Box] = (),
-    lines: Sequence[Segment] = (),
+    lines: Sequence[tuple[Segment, float]] = (),
     gap: float = 2.0,
 ) -> dict[str, Box]:
     """Return the place of each label that has one.
 
     A place must lie within ``bounds`` and touch no obstacle and no earlier label; among those the
-    one that fewest ``lines`` run through is taken, the earlier wish if there are several.
+    one is taken that ``lines`` of the least weight run through, the earlier wish if several are
+    alike.
     """
     placed: dict[str, Box] = {}
     for wish in wishes:
@@ -121,6 +122,7 @@ def place_labels(
         ]
         if free:
             placed[wish.key] = min(
-                free, key=lambda place: sum(place.crossed_by(line) for line in lines)
+                free,
+                key=lambda place: sum(weight for line, weight in lines if place.crossed_by(line)),
             )
     return placed

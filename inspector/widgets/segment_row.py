@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gguf_tools.units import format_bytes
 from inspector.views import BudgetView, SegmentKind, SegmentView
-from inspector.widgets.drawing import draw_focus, draw_text, hatch_brush, mirrored, rounded_ends
+from inspector.widgets.drawing import draw_text, hatch_brush, mirrored, rounded_ends
 from inspector.widgets.palette import Painted, Palette
 from inspector.widgets.text import basis_word, segment_name, segment_tip, tip
 
@@ -153,8 +153,6 @@ class SegmentRow(Painted):
         place = QRectF(left, 0, room, height)
         elided = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
         draw_text(painter, mirrored(place, width, self.is_mirrored), elided)
-        if self.hasFocus():
-            draw_focus(painter, theme, QRectF(self.rect()), theme.px(4))
 
     def _draw_swatch(self, painter: QPainter, rect: QRectF, width: float) -> None:
         theme = self.theme

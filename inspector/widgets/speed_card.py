@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
 from gguf_tools.units import format_seconds
 from inspector.views import FirstTokenView, SpeedView
@@ -17,7 +18,8 @@ from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["SpeedCard"]
 
-_PLOT_PX = 74
+_PLOT_PX = 68
+_METER_PX = 122
 
 
 class SpeedCard(Card):
@@ -84,7 +86,8 @@ class SpeedCard(Card):
         self.first_token.set_fact(
             self.tr("First token"), format_seconds(view.total_s), view.basis, _tokens(self, view)
         )
-        parts = [f"{part.label} {format_seconds(part.seconds)}" for part in view.parts]
+        taken = [part for part in view.parts if part.seconds > 0]
+        parts = [f"{part.label} {format_seconds(part.seconds)}" for part in taken]
         self.first_token_parts.show_text(joined((*parts, _tokens(self, view))))
 
     def _show_draft(self, view: FirstTokenView | None) -> None:
@@ -95,7 +98,19 @@ class SpeedCard(Card):
             self.draft.set_fact(label, text, view.basis, _tokens(self, view))
 
     def _space_meters(self) -> None:
-        self._meters.setSpacing(self.theme.px(12))
+        gap = self.theme.px(12)
+        self._meters.setSpacing(gap)
+        is_narrow = (self.width() - gap) / 2 < self.theme.px(_METER_PX)
+        direction = (
+            QBoxLayout.Direction.TopToBottom if is_narrow else (QBoxLayout.Direction.LeftToRight)
+        )
+        if direction != self._meters.direction():
+            self._meters.setDirection(direction)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Set the meters below each other where their figures would not fit side by side."""
+        super().resizeEvent(event)
+        self._space_meters()
 
     @Slot()
     def _on_theme_changed(self) -> None:

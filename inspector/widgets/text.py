@@ -21,11 +21,13 @@ __all__ = [
     "percent",
     "plan_line",
     "rate",
+    "rough",
     "segment_name",
     "segment_tip",
     "signed_percent",
     "tip",
     "tokens_short",
+    "unbroken",
 ]
 
 _CONTEXT: Final = "Inspector"
@@ -82,6 +84,11 @@ def fill(text: str, *values: str) -> str:
     return text
 
 
+def unbroken(text: str) -> str:
+    """Return text in which a unit such as tok/s is not broken at its stroke."""
+    return text.replace("/s", "/\u2060s")
+
+
 def joined(parts: Iterable[str]) -> str:
     """Return the parts that are not empty with middle dots between them."""
     return " · ".join(part for part in parts if part)
@@ -105,6 +112,11 @@ def number(value: float) -> str:
     """Return a rate's number with three digits (31.2; 3,120)."""
     digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
     return _locale().toString(float(value), "f", digits)
+
+
+def rough(value: float) -> str:
+    """Return a predicted rate's number: two digits, since no more is known."""
+    return _locale().toString(float(value), "f", 0 if value >= 9.95 else 1)
 
 
 def rate(value: float | None) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from inspector.widgets.palette import Palette
+from inspector.widgets.text import unbroken
 
 __all__ = ["WrappedText"]
 
@@ -36,7 +37,7 @@ class WrappedText(QLabel):
         self._reserved: tuple[str, ...] = ()
         self.setTextFormat(Qt.TextFormat.RichText if is_markup else Qt.TextFormat.PlainText)
         self.setWordWrap(True)
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAlignment(Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignTop)
@@ -46,8 +47,9 @@ class WrappedText(QLabel):
 
     def show_text(self, text: str) -> None:
         """Show a text; an empty one takes no room."""
-        if text != self.text():
-            self.setText(text)
+        shown = text if self.textFormat() == Qt.TextFormat.RichText else unbroken(text)
+        if shown != self.text():
+            self.setText(shown)
         self.setVisible(bool(text or self._reserved))
 
     def set_token(self, token: str) -> None:
@@ -61,6 +63,10 @@ class WrappedText(QLabel):
         if texts != self._reserved:
             self._reserved = texts
             self.updateGeometry()
+
+    def minimumSizeHint(self) -> QSize:
+        """Ask for a line: the real height follows from the width."""
+        return QSize(0, self.fontMetrics().height())
 
     def heightForWidth(self, width: int) -> int:
         """Return the height of the text, or of the longest that may take its place."""

@@ -41,6 +41,7 @@ def main() -> int:
     parser.add_argument("--height", type=int, default=0, help="0 is as tall as its content")
     parser.add_argument("--text-size", type=int, default=100)
     parser.add_argument("--rtl", action="store_true")
+    parser.add_argument("--focus", action="store_true", help="leave the keyboard where it is")
     parser.add_argument("--metadata", action="store_true", help="the table of metadata instead")
     given = parser.parse_args()
     app = QApplication(sys.argv[:1])
@@ -50,12 +51,15 @@ def main() -> int:
     panel = InspectorPanel(themes)
     panel.setStyleSheet(f"#inspectorPanel {{ background: {themes.theme.css('panel')}; }}")
     panel.set_view(SAMPLES[given.state])
-    panel.resize(given.width, given.height or 900)
+    panel.resize(given.width, given.height or 400)
     panel.show()
     settle(panel)
     if not given.height:
-        content = panel.widget()
-        panel.resize(given.width, content.heightForWidth(given.width))
+        for _ in range(3):
+            panel.resize(given.width, panel.full_height())
+            settle(panel)
+    if not given.focus and (focused := QApplication.focusWidget()) is not None:
+        focused.clearFocus()
         settle(panel)
     picture = panel.show_metadata().grab() if given.metadata else panel.grab()
     picture.save(given.out)

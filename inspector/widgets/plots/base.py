@@ -24,14 +24,20 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from inspector.widgets.drawing import draw_focus
 from inspector.widgets.palette import Painted, Palette
 from inspector.widgets.text import tip
 
-__all__ = ["BasePlot", "curve", "dashed"]
+__all__ = ["BasePlot", "curve", "dashed", "solid"]
 
 _FONT_PX = 10.5
 _KEY_STEPS = 32
+
+
+def solid(colour: QColor, width: float) -> QPen:
+    """Return a pen whose width is in pixels, whatever the axes' scales are."""
+    pen = QPen(colour, width)
+    pen.setCosmetic(True)
+    return pen
 
 
 def dashed(colour: QColor, width: float, dash: float = 3.0, gap: float = 3.0) -> QPen:
@@ -58,6 +64,7 @@ class _Layer(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         painter.setFont(self._plot.font_of_labels())
         self._plot.draw_layer(painter)
 
@@ -75,6 +82,7 @@ class BasePlot(Painted):
         self._chart = pg.PlotWidget(self, background=None)
         self._chart.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._chart.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._chart.setStyleSheet("background: transparent;")
         self._chart.setFrameShape(self._chart.Shape.NoFrame)
         self.item = self._chart.getPlotItem()
         self.item.setMenuEnabled(False)
@@ -82,6 +90,8 @@ class BasePlot(Painted):
         self.item.setMouseEnabled(False, False)
         self.item.getViewBox().setDefaultPadding(0)
         self._layer = _Layer(self)
+        for part in (self._chart, self.item, self._layer):
+            part.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self._grid: list[Any] = []
         self._style()
 
@@ -104,7 +114,7 @@ class BasePlot(Painted):
         self.item.setRange(xRange=(0, self._last[0]), yRange=(0, self._last[1]), padding=0)
         for line in self._grid:
             self.item.removeItem(line)
-        pen = QPen(self.theme.colour("line"), 1)
+        pen = solid(self.theme.colour("line"), 1)
         self._grid = [pg.InfiniteLine(value, angle=0, pen=pen) for value, _ in y_ticks]
         for line in self._grid:
             line.setZValue(-10)
@@ -140,8 +150,6 @@ class BasePlot(Painted):
             painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
             for value, token in self.crossings(self._cross):
                 self.draw_dot(painter, self.to_px(self._cross, value), token, 3.0)
-        if self.hasFocus():
-            draw_focus(painter, self.theme, QRectF(self.rect()), self.theme.px(4))
 
     def draw_dot(self, painter: QPainter, at: QPointF, token: str, radius_px: float) -> None:
         """Draw a dot that stands off what is below it."""
@@ -233,7 +241,13 @@ class BasePlot(Painted):
             axis = self.item.getAxis(side)
             axis.setPen(QPen(Qt.PenStyle.NoPen))
             axis.setTextPen(QPen(theme.colour("faint")))
-            axis.setStyle(tickLength=0, tickFont=self.font_of_labels(), tickTextOffset=theme.px(5))
+            axis.setStyle(
+                tickLength=0,
+                tickAlpha=0,
+                tickFont=self.font_of_labels(),
+                tickTextOffset=theme.px(5),
+                hideOverlappingLabels=theme.px(40),
+            )
         self.item.getAxis("bottom").setHeight(metrics.height() + theme.px(5))
 
     @Slot()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pyqtgraph as pg
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from inspector.views import SpeedView
 from inspector.widgets.growth_geometry import token_step
 from inspector.widgets.palette import Palette
-from inspector.widgets.plots.base import BasePlot, curve, dashed
+from inspector.widgets.plots.base import BasePlot, curve, dashed, solid
 from inspector.widgets.text import fill, grouped, number, rate, tokens_short
 
 __all__ = ["Plot"]
@@ -100,10 +100,10 @@ class Plot(BasePlot):
         edge = QColor(theme.colour("dim"))
         edge.setAlphaF(0.4)
         self._band.setBrush(tint)
-        self._low.setPen(QPen(edge, 1))
-        self._high.setPen(QPen(edge, 1))
+        self._low.setPen(solid(edge, 1))
+        self._high.setPen(solid(edge, 1))
         self._ceiling.setPen(dashed(theme.colour("faint"), 1, 3, 3))
-        self._measured.setPen(QPen(theme.colour("free"), 1.5))
+        self._measured.setPen(solid(theme.colour("free"), 1.5))
         if self._view is not None:
             self._set_axes(self._view)
 

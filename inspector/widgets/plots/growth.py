@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -15,10 +15,13 @@ from inspector.views import CurvePoint, GrowthView
 from inspector.widgets.growth_geometry import Axes, axes, split_at_now, value_at
 from inspector.widgets.palette import Palette
 from inspector.widgets.placing import Box, Segment, Wish, around, place_labels
-from inspector.widgets.plots.base import BasePlot, curve, dashed
+from inspector.widgets.plots.base import BasePlot, curve, dashed, solid
 from inspector.widgets.text import basis_sentence, fill, grouped, tokens_short
 
 __all__ = ["Plot"]
+
+# Faint lines behind a label show through a little: it hides them, but does not cut them.
+_PLATE_OPACITY = 0.75
 
 
 class Plot(BasePlot):
@@ -86,7 +89,11 @@ class Plot(BasePlot):
             return
         self._draw_marks(painter, view, ends)
         ascent = QFontMetricsF(self.font_of_labels()).ascent()
+        plate = self.theme.colour("panel")
+        plate.setAlphaF(_PLATE_OPACITY)
         for text, box, token in self.labels().values():
+            behind = QRectF(box.left, box.top, box.width, box.height).adjusted(-1, 1, 1, -1)
+            painter.fillRect(behind, plate)
             painter.setPen(self.theme.colour(token))
             painter.drawText(QPointF(box.left, box.top + ascent), text)
         super().draw_layer(painter)
@@ -129,7 +136,7 @@ class Plot(BasePlot):
         kv = theme.colour("kv_used")
         tint = QColor(kv)
         tint.setAlphaF(0.14)
-        self._used.setPen(QPen(kv, 2.5))
+        self._used.setPen(solid(kv, 2.5))
         self._used.setFillLevel(0)
         self._used.setBrush(tint)
         self._ahead.setPen(dashed(kv, 1.5))
@@ -166,7 +173,7 @@ class Plot(BasePlot):
         colour = self.theme.colour("faint")
         colour.setAlphaF(0.55)
         for item in self._others:
-            item.setPen(QPen(colour, 1))
+            item.setPen(solid(colour, 1))
 
     def _label_texts(self, view: GrowthView, ends: Axes) -> dict[str, tuple[str, str]]:
         """Return text and colour by key, the most important first."""
@@ -179,6 +186,8 @@ class Plot(BasePlot):
         if ends.shows_budget and view.budget_bytes is not None:
             left = view.budget_bytes - (view.now.size_bytes if view.now is not None else 0)
             text = self.tr("budget left %1") if left >= 0 else self.tr("over the budget by %1")
+            if view.now is None:
+                text = self.tr("budget %1")
             texts["budget"] = (fill(text, format_bytes(abs(left))), "warning")
         if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:
             texts["end"] = (tokens_short(view.budget_tokens), "warning")
@@ -224,7 +233,13 @@ class Plot(BasePlot):
                     ]
             return tuple(boxes)
         point = self._point_of(key, view)
-        return around(point.x(), point.y(), width, height, self.theme.px(6))
+        places = around(point.x(), point.y(), width, height, self.theme.px(6))
+        # Beside the edge a label may stand askew of its point rather than on a line.
+        pulled = tuple(
+            Box(min(max(box.left, area.left() + 2), area.right() - width), box.top, width, height)
+            for box in places[:2]
+        )
+        return places + pulled
 
     def _point_of(self, key: str, view: GrowthView) -> QPointF:
         if key == "end":
@@ -232,15 +247,18 @@ class Plot(BasePlot):
         now = view.now or CurvePoint(0, 0)
         return self.to_px(now.tokens, now.size_bytes)
 
-    def _lines(self, view: GrowthView, ends: Axes) -> list[Segment]:
-        segments: list[Segment] = []
-        for line in (*split_at_now(view), *(other.line for other in view.alternatives)):
+    def _lines(self, view: GrowthView, ends: Axes) -> list[tuple[Segment, float]]:
+        """Return what labels should keep off, and how much it matters."""
+        segments: list[tuple[Segment, float]] = []
+        lines = [(line, 2.0) for line in split_at_now(view)]
+        lines += [(other.line, 0.5) for other in view.alternatives]
+        for line, weight in lines:
             points = [self.to_px(point.tokens, point.size_bytes) for point in line]
-            segments += [(a.x(), a.y(), b.x(), b.y()) for a, b in pairwise(points)]
+            segments += [((a.x(), a.y(), b.x(), b.y()), weight) for a, b in pairwise(points)]
         area = self.area()
         if ends.shows_budget:
             y = self.to_px(0, view.budget_bytes or 0).y()
-            segments.append((area.left(), y, area.right(), y))
+            segments.append(((area.left(), y, area.right(), y), 4.0))
         return segments
 
     def _mark_points(self, view: GrowthView, ends: Axes) -> list[QPointF]:
