@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
-from app.cli.machine import bandwidth_for, machine_for
 from app.cli.options import add_flags, load_options
 from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
@@ -26,6 +25,7 @@ from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import Bench, Benched, LoadOptions
 from app.engine.recording import load_record
 from app.engine.threads import clamp_threads
+from app.machine import bandwidth_for, machine_for, state_file
 from app.paths import default_paths
 from app.settings import Settings
 from gguf_tools.facts import ModelFacts, read_facts
@@ -84,8 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     if min(arguments.prompt, arguments.generate) < 0 or arguments.repeat < 1:
         print("--prompt and --generate can't be negative, --repeat is at least 1.", file=sys.stderr)
         return 2
-    paths = default_paths()
-    state, settings = StateFile(paths.state), Settings(paths.settings)
+    state, settings = state_file(), Settings(default_paths().settings)
     results = []
     for file in arguments.files:
         try:
@@ -317,7 +316,7 @@ def _as_text(record: BenchRecord, bandwidth: BandwidthRecord | None) -> str:
             speed += f", partly from the processor's cache: beyond it {large}"
     lines = [
         f"{load.identity.model_name} · {load.identity.machine}",
-        f"  {settings.threads} threads, flash attention {flash}, cache {settings.type_k}, {speed}",
+        f"  threads: {settings.threads}, flash attention {flash}, cache {settings.type_k}, {speed}",
         "",
     ]
     table = [_HEADS, *(_cells(row) for row in record.rows)]

@@ -8,12 +8,10 @@ import sys
 from typing import Any
 
 from app.cli.engine import open_engine
-from app.cli.machine import bandwidth_for, machine_for
-from app.data.state import StateFile
 from app.engine.bandwidth import LARGE_BYTES
 from app.engine.client import EngineError
 from app.engine.threads import choose_threads, clamp_threads
-from app.paths import default_paths
+from app.machine import bandwidth_for, machine_for, state_file
 from gguf_tools.machine import Device
 from gguf_tools.units import format_bandwidth, format_bytes
 from inspector.records import BandwidthRecord
@@ -32,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ask a worker, probe and print."""
-    state = StateFile(default_paths().state)
+    state = state_file()
     try:
         with open_engine(state, lambda text: print(text, file=sys.stderr)) as client:
             hello = client.hello

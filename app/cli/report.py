@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from app.data.conversations import ConversationStore
 from app.data.errors import StoreUnavailable
-from app.data.load_records import LoadRecords
-from app.data.records import Message
+from app.data.load_records import LoadRecords, turn_records
 from app.data.transfer.common import TransferError
 from app.data.transfer.writing import find_chat
 from app.paths import default_paths
 from app.settings import atomic_write
-from inspector.records import TurnRecord
 from inspector.report import report_as_json, report_as_markdown
 
-__all__ = ["add_arguments", "run", "turn_records"]
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,23 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def turn_records(messages: Iterable[Message], loads: LoadRecords) -> list[TurnRecord]:
-    """Return the turns that have figures, with the records of their loads where those are kept."""
-    return [
-        TurnRecord(
-            at_ms=message.created_ms,
-            stats=message.stats,
-            conversation=message.conversation_id,
-            message=message.id,
-            model_name=message.model_name or "",
-            stop=message.stop_reason,
-            load=loads.get(message.stats.load_id),
-        )
-        for message in messages
-        if message.role == "assistant" and message.stats is not None
-    ]
 
 
 def run(arguments: argparse.Namespace) -> int:

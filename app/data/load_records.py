@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from app.data.records import Message
 from app.settings import atomic_write
-from inspector.records import LoadRecord, decode_record, encode_record
+from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
 
-__all__ = ["LoadRecords"]
+__all__ = ["LoadRecords", "turn_records"]
 
 log = logging.getLogger(__name__)
 
@@ -64,3 +66,20 @@ class LoadRecords:
 
     def _path(self, record_id: str) -> Path:
         return self._folder / f"{record_id}.json"
+
+
+def turn_records(messages: Iterable[Message], loads: LoadRecords) -> list[TurnRecord]:
+    """Return the turns that have figures, with the records of their loads where those are kept."""
+    return [
+        TurnRecord(
+            at_ms=message.created_ms,
+            stats=message.stats,
+            conversation=message.conversation_id,
+            message=message.id,
+            model_name=message.model_name or "",
+            stop=message.stop_reason,
+            load=loads.get(message.stats.load_id),
+        )
+        for message in messages
+        if message.role == "assistant" and message.stats is not None
+    ]

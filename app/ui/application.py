@@ -29,6 +29,7 @@ from app.ui.presenters.chat import ChatPresenter
 from app.ui.presenters.chats import ChatsPresenter
 from app.ui.presenters.context import ContextPresenter
 from app.ui.presenters.engine import EnginePresenter
+from app.ui.presenters.inspector import InspectorPresenter
 from app.ui.presenters.models import ModelsPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
@@ -90,6 +91,17 @@ class Application(QObject):
             self.transcript,
             self,
         )
+        self.inspector = InspectorPresenter(
+            self.engine,
+            self.controller,
+            self.models,
+            self.settings,
+            self.state,
+            paths,
+            self.window,
+            self.themes,
+            self,
+        )
         self._shown_chat: str | None = None
         self._closing = False
         self.has_ended = False  # the engine has left; what is open can be released
@@ -139,6 +151,7 @@ class Application(QObject):
                 ).format(Path(unfinished.path).name),
                 "warning",
             )
+        QTimer.singleShot(0, self, self.inspector.build)
         chosen = model or self._model_at_start()
         if chosen is None:
             self.window.set_first_run(not self._knows_a_model())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.data.records import MessageState
@@ -86,6 +87,7 @@ class ReplyRunner(QObject):
         self._engine = engine
         self._store = store
         self._running: _Running | None = None
+        self.load_id: str | None = None  # record of the load that replies run under
         self._timer = QTimer(self)
         self._timer.setInterval(_SAVE_MS)
         self._timer.timeout.connect(self._save)
@@ -176,7 +178,8 @@ class ReplyRunner(QObject):
             self._on_chunk(running, message)
         elif isinstance(message, Done):
             state: MessageState = "stopped" if message.stop == "stopped" else "complete"
-            self._finish(running, state, message.stop, message.stats, None)
+            stats = msgspec.structs.replace(message.stats, load_id=self.load_id)
+            self._finish(running, state, message.stop, stats, None)
         elif isinstance(message, Failed):
             has_text = bool(running.text or running.reasoning)
             self._finish(

@@ -31,9 +31,11 @@ class EnginePresenter(QObject):
     """Loads models and shows how the engine is.
 
     Signals:
+        loading(str path, LoadOptions): a load was asked for.
         model_loaded(ModelInfo)
     """
 
+    loading = Signal(str, object)
     model_loaded = Signal(object)
 
     def __init__(
@@ -92,6 +94,7 @@ class EnginePresenter(QObject):
             self._window.chat.notices.remove_notice(key)
         self._options = msgspec.to_builtins(options)
         self._state.begin_load(Path(path), self._options)
+        self.loading.emit(path, options)
         self._load_id = self._engine.load(path, options)
 
     def may_load_by_itself(self, path: str) -> bool:

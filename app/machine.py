@@ -1,4 +1,4 @@
-"""This computer as commands see it: the engine's devices with bandwidth and where it comes from."""
+"""This computer as the program sees it: the engine's devices with bandwidth and its basis."""
 
 from __future__ import annotations
 
@@ -15,12 +15,23 @@ from app.data.state import StateFile
 from app.engine.bandwidth import measure_bandwidth, probe_size
 from app.engine.protocol import DeviceInfo, Hello
 from app.engine.threads import performance_cores
+from app.paths import default_paths
 from gguf_tools.hardware import parse_hardware
 from gguf_tools.machine import Machine
 from inspector.records import BandwidthRecord
 from resources.loader import read_text
 
-__all__ = ["bandwidth_for", "machine_for", "reported"]
+__all__ = ["bandwidth_for", "machine_for", "reported", "state_file"]
+
+
+def state_file() -> StateFile:
+    """Return the state file, with its folder made; without a folder it lasts for this run."""
+    paths = default_paths()
+    try:
+        paths.make()
+    except OSError:
+        return StateFile(None)
+    return StateFile(paths.state)
 
 
 def reported(devices: Sequence[DeviceInfo]) -> tuple[Reported, ...]:

@@ -1,0 +1,332 @@
+"""The inspector in the window: it is told what happens, and the panel shows what follows.
+
+What is planned is planned again whenever something it rests on is known better: the model's file,
+the devices of the engine, the measured bandwidth of main memory.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from app.data.load_records import LoadRecords, turn_records
+from app.data.probe import host_memory, kept_bandwidth
+from app.data.state import StateFile
+from app.engine.bandwidth import probe_size
+from app.engine.protocol import (
+    Chunk,
+    Done,
+    EngineMessage,
+    Failed,
+    Hello,
+    Loaded,
+    LoadOptions,
+    Measured,
+    MemoryNow,
+    Progress,
+    QueryMemory,
+    Started,
+)
+from app.engine.qt_client import EngineProcess, EngineState
+from app.engine.recording import load_record, memory_sample
+from app.engine.threads import clamp_threads, performance_cores
+from app.machine import bandwidth_for, machine_for
+from app.paths import Paths
+from app.settings import Settings
+from app.ui import tasks
+from app.ui.chat_controller import ChatController
+from app.ui.main_window import MainWindow
+from app.ui.presenters.engine import EnginePresenter
+from app.ui.theme import ThemeManager
+from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.header import HeaderError
+from gguf_tools.plan import Plan, make_plan
+from inspector.panel import panel_view
+from inspector.plan_record import SettingsRecord, changes_of_key
+from inspector.planned import load_settings
+from inspector.records import BandwidthRecord, MemorySample, TurnRecord
+from inspector.session import Session
+from inspector.views import PanelView
+
+__all__ = ["InspectorPresenter"]
+
+_REDRAW_MS = 150
+_SAMPLE_MS = 1000
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+class InspectorPresenter(QObject):
+    """Drives a `Session` and hands its view to the panel, which is made after the window stands."""
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        controller: ChatController,
+        models: EnginePresenter,
+        settings: Settings,
+        state: StateFile,
+        paths: Paths,
+        window: MainWindow,
+        themes: ThemeManager,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._controller = controller
+        self._models = models
+        self._settings = settings
+        self._state = state
+        self._window = window
+        self._themes = themes
+        self._loads = LoadRecords(paths.load_records)
+        self._panel: Any = None
+        self._view: PanelView | None = None
+        self._facts: ModelFacts | None = None
+        self._path: str | None = None
+        self._options = LoadOptions()
+        self._bandwidth: BandwidthRecord | None = None
+        self._before: MemorySample | None = None
+        self._memory_id = 0
+        self._status = "stopped"
+        self.session = Session()
+        self.session.cores = performance_cores()
+        self._redraw: tasks.Throttle[[]] = tasks.Throttle(_REDRAW_MS, self._show, self)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_SAMPLE_MS)
+        self._timer.timeout.connect(self._ask_memory)
+        engine.state_changed.connect(self._on_state)
+        engine.message.connect(self._on_message)
+        models.loading.connect(self._on_loading)
+        controller.conversation_changed.connect(self._on_conversation)
+        controller.views_changed.connect(self._on_conversation)
+
+    def build(self) -> None:
+        """Make the panel; called once the window stands, since its plots are slow to import."""
+        from inspector.widgets.panel import InspectorPanel
+
+        panel = InspectorPanel(self._themes)
+        panel.fix_requested.connect(self._on_fix)
+        panel.metadata_requested.connect(panel.show_metadata)
+        panel.folded_changed.connect(self._keep_folded)
+        folded = self._state.blob("folded")
+        if folded:
+            panel.set_folded(folded.decode("utf-8", "replace").split(","))
+        self._panel = panel
+        self._window.set_inspector(panel)
+        self._show()
+
+    @Slot(object)
+    def _keep_folded(self, keys: tuple[str, ...]) -> None:
+        self._state.set_blob("folded", ",".join(keys).encode())
+
+    def _show(self) -> None:
+        if self._panel is not None:
+            self._view = panel_view(self.session, self._view)
+            self._panel.set_view(self._view)
+
+    # --- planning ---
+
+    @Slot(str, object)
+    def _on_loading(self, path: str, options: LoadOptions) -> None:
+        self._options = options
+        self._before = self._sample()
+        self.session.loading(self._before)
+        if path != self._path:
+            self._path = path
+            self._facts = None
+            self._bandwidth = None
+            tasks.run(
+                lambda: read_facts(path), lambda facts: self._on_facts(path, facts),
+                self._on_unreadable, self,
+            )  # fmt: skip
+        else:
+            self._plan()
+        self._redraw.call()
+
+    def _on_facts(self, path: str, facts: ModelFacts) -> None:
+        if path == self._path:
+            self._facts = facts
+            self._plan()
+            self._redraw.call()
+
+    def _on_unreadable(self, error: Exception) -> None:
+        if not isinstance(error, HeaderError | OSError):
+            raise error
+        self.session.planned(None)
+        self._redraw.call()
+
+    def _plan(self) -> None:
+        hello, facts = self._engine.state.hello, self._facts
+        if hello is None or facts is None or not facts.loadable:
+            return
+        if self._bandwidth is None:
+            size = probe_size(facts.bytes_read_per_token or 0)
+            self._bandwidth = kept_bandwidth(self._state, hello.cpu, self._threads(), size)
+        values = msgspec.to_builtins(self._options)
+        plan: Plan | None
+        try:
+            plan = make_plan(
+                facts, load_settings(values, facts), machine_for(hello, self._bandwidth)
+            )
+        except ValueError:  # settings that no plan can be made for: the engine will say why
+            plan = None
+        asked = SettingsRecord(
+            n_ctx=0,
+            threads=self._threads(),
+            threads_batch=clamp_threads(self._options.threads_batch),
+        )
+        self.session.planned(plan, asked)
+
+    def _threads(self) -> int:
+        return clamp_threads(self._options.threads)
+
+    def _measure_bandwidth(self, hello: Hello) -> None:
+        """Probe main memory once for this computer, while the engine is idle."""
+        facts = self._facts
+        if facts is None or self._bandwidth is not None:
+            return
+        threads, size = self._threads(), facts.bytes_read_per_token or 0
+        state, cpu = self._state, hello.cpu
+
+        def done(record: BandwidthRecord) -> None:
+            self._bandwidth = record
+            self._plan_again()
+
+        def failed(error: Exception) -> None:
+            if not isinstance(error, MemoryError):
+                raise error
+
+        tasks.run(lambda: bandwidth_for(state, cpu, threads, size), done, failed, self)
+
+    def _plan_again(self) -> None:
+        """Plan with better figures; the record of the load keeps the engine's numbers."""
+        self._plan()
+        load, plan = self.session.load, self.session.plan
+        if load is not None and plan is not None:
+            self.session.load = msgspec.structs.replace(load, plan=plan)
+        self._redraw.call()
+
+    # --- what the engine tells ---
+
+    @Slot(object)
+    def _on_state(self, state: EngineState) -> None:
+        before, self._status = self._status, state.status
+        if state.status == "lost" and before != "lost":
+            self.session.engine_lost(state.sentence, state.detail)
+        elif state.status in {"idle", "starting"} and before not in {"idle", "starting"}:
+            self.session.unloaded()
+        if state.model is not None and not self._timer.isActive():
+            self._timer.start()
+        elif state.model is None:
+            self._timer.stop()
+        self._redraw.call()
+
+    @Slot(object)
+    def _on_message(self, message: EngineMessage) -> None:
+        if isinstance(message, MemoryNow):
+            if message.id == self._memory_id:
+                self.session.memory(self._sample(message))
+        elif isinstance(message, Loaded):
+            self._on_loaded(message)
+        elif isinstance(message, Measured):
+            self.session.draft(message.fit.prompt_tokens - message.reusable_tokens)
+        elif self._concerns_the_screen(message):
+            self._follow_turn(message)
+        else:
+            return
+        self._redraw.call()
+
+    def _concerns_the_screen(self, message: EngineMessage) -> bool:
+        here = self._controller.conversation
+        chat = getattr(message, "conversation", None)
+        if chat is not None:
+            return here is not None and here.id == chat
+        return self._controller.answering_here
+
+    def _follow_turn(self, message: EngineMessage) -> None:
+        session = self.session
+        if isinstance(message, Started):
+            session.turn_started(
+                prompt_tokens=message.fit.prompt_tokens,
+                reused_tokens=message.reused_tokens,
+                new_tokens=message.new_tokens,
+                reuse_note=message.reuse_note,
+            )
+        elif isinstance(message, Progress) and message.phase == "prefill":
+            session.read(message.done_tokens)
+        elif isinstance(message, Chunk):
+            session.tokens(message.reply_tokens, message.decode_per_s)
+        elif isinstance(message, Done):
+            session.turn_finished(
+                TurnRecord(
+                    at_ms=_now_ms(),
+                    stats=message.stats,
+                    conversation=message.conversation,
+                    stop=message.stop,
+                    load=session.load,
+                )
+            )
+        elif isinstance(message, Failed):
+            session.turn_ended()
+
+    def _on_loaded(self, message: Loaded) -> None:
+        hello = self._engine.state.hello
+        if hello is None:
+            return
+        self._plan()
+        record = load_record(
+            message.model,
+            hello,
+            self._options,
+            plan=self.session.plan,
+            before=self._before,
+            after=self._sample(),
+            at_ms=_now_ms(),
+        )
+        self.session.loaded(record)
+        self._controller.runner.load_id = self._loads.keep(record)
+        self._ask_memory()
+        self._measure_bandwidth(hello)
+
+    # --- memory ---
+
+    @Slot()
+    def _ask_memory(self) -> None:
+        visible = self._panel is not None and self._panel.isVisible()
+        if visible and self._engine.state.hello is not None:
+            self._memory_id = self._engine.ask(QueryMemory(id=self._engine.new_id()))
+
+    def _sample(self, now: MemoryNow | None = None) -> MemorySample:
+        memory = host_memory()
+        hello = self._engine.state.hello
+        return memory_sample(
+            now,
+            (memory.total_bytes, memory.free_bytes),
+            at_ms=_now_ms(),
+            devices=() if hello is None else hello.devices,
+        )
+
+    # --- the chat on screen, and fixes ---
+
+    @Slot(object)
+    def _on_conversation(self, _changed: object) -> None:
+        turns = turn_records(self._controller.path, self._loads)
+        if self.session.live is None:
+            self.session.conversation(turns)
+            self._redraw.call()
+
+    @Slot(str, str)
+    def _on_fix(self, _finding: str, fix: str) -> None:
+        changes = changes_of_key(fix)
+        if changes:
+            self._models.reload(dict(changes))
+        elif fix == "new_chat":
+            self._window.sidebar.new_chat_requested.emit()
+        elif fix == "free_memory":
+            self._models.unload()
