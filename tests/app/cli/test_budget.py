@@ -1,0 +1,88 @@
+"""``facts``, ``plan`` and ``verify`` as a person or a script calls them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.cli import run
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_tiny_model(tmp_path / "tiny.gguf", TinyModel(layers=3, heads=4, kv_heads=2))
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run([*arguments, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_facts(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = _json(capsys, "facts", str(model))
+    assert facts["architecture"] == "llama"
+    assert facts["layers"] == 3
+    assert facts["kv_bytes_per_token"] == sum(facts["kv_heads"]) * 16 * 2 * 2
+    assert facts["chat_template"] is True
+    assert sum(share["bytes"] for share in facts["tensor_types"].values()) == facts["weights_bytes"]
+    assert run(["facts", str(model)]) == 0
+    assert "Architecture" in capsys.readouterr().out
+
+
+def test_plan_for_named_hardware(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = _json(capsys, "plan", str(model), "--hardware", "RTX 4090", "--ctx", "1000")
+    assert plan["n_ctx"] == 1024
+    assert [device["kind"] for device in plan["devices"]] == ["cpu", "gpu"]
+    assert plan["fits"] is True
+    assert plan["layers_offloaded"] == 4
+    decode = plan["decode"]
+    assert decode["expected_low"] < decode["expected_high"] < decode["ceiling"]
+    assert decode["bandwidth_source"] == "table"
+    assert plan["ttft_s"] > 0
+
+
+def test_plan_for_this_computer(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = _json(capsys, "plan", str(model), "--bandwidth", "50")
+    assert plan["devices"][0]["kind"] == "cpu"
+    assert plan["decode"]["bandwidth_source"] == "assumed"
+    assert run(["plan", str(model), "--bandwidth", "50"]) == 0
+    assert "Decode" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--ctx", "777", "--kv-type", "f32"), ("--flash", "off"), ("--sequences", "3")]
+)
+def test_verify(model: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    found = _json(capsys, "verify", str(model), *options)
+    errors = {row["what"]: row["error"] for row in found["rows"]}
+    assert errors["cache"] == 0
+    assert errors["weights"] == 0
+    assert abs(errors["compute"]) < 0.01
+    assert errors["output"] == 0
+    assert found["worst_error"] < 0.01
+    assert found["dry_run_s"] < 5
+
+
+def test_verify_reads(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(model)]) == 0
+    assert "worst error" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["facts", "plan", "verify"])
+def test_no_model(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page.gguf"
+    path.write_bytes(b"<html></html>")
+    assert run([command, str(path)]) == 3
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.count("\n") == 1
+
+
+def test_unknown_hardware(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", str(model), "--hardware", "abacus"]) == 2
+    assert "abacus" in capsys.readouterr().err
