@@ -100,8 +100,10 @@ def _error_as_json(row: Any) -> dict[str, Any]:
 
 def _turn_table(turns: Sequence[TurnRecord]) -> str:
     lines = [
-        "| time (UTC) | prompt | reused | first token | prefill | reply | decode | predicted | "
-        "ceiling |",
+        (
+            "| time (UTC) | prompt | reused | first token | prefill | reply | decode | predicted | "
+            "ceiling |"
+        ),
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for turn in turns:
@@ -128,8 +130,10 @@ def _load_parts(load: LoadRecord, turns: Sequence[TurnRecord]) -> list[str]:
         f"- Model: {who.model_name}" + (f" ({who.fingerprint})" if who.fingerprint else ""),
         f"- Computer: {who.machine or who.cpu or 'unknown'}",
         f"- Engine: {who.engine}; {who.program}",
-        f"- Window {settings.n_ctx:,} tokens, cache {settings.type_k}/{settings.type_v}, flash "
-        f"attention {flash}, {settings.threads} threads",
+        (
+            f"- Window {settings.n_ctx:,} tokens, cache {settings.type_k}/{settings.type_v}, flash "
+            f"attention {flash}, {settings.threads} threads"
+        ),
         f"- {load.layers_offloaded} of {load.layers_total} layers on accelerators",
         f"- Loaded in {format_seconds(load.load_s)}",
     ]
