@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _CELLS: Final = 256
-_NEGLIGIBLE: Final = 1e-3  # such as the one row of the embedding table that a token reads
+_NEGLIGIBLE: Final = 1e-2  # such as the one row of the embedding table that a token reads
 
 EXPECTED: Final[dict[str, tuple[float, float]]] = {
     "gpu": (0.55, 0.75),
@@ -222,11 +222,12 @@ def expected_share(
     Each device reaches a usual share of its ceiling; on CPUs the cache costs more than its bytes.
     """
     low = high = 0.0
+    everything = sum(item.total for item in reads)
     for item, device in zip(reads, machine.devices, strict=True):
-        if item.total == 0:
-            continue
         if not device.bandwidth_bytes_per_s:
-            return None
+            if item.total > _NEGLIGIBLE * everything:
+                return None
+            continue
         cost = _kv_cost(device, shape, flash_attention)
         seconds = (item.weights + item.state + item.kv * cost) / device.bandwidth_bytes_per_s
         shares = EXPECTED[device.kind]

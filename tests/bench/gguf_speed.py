@@ -42,11 +42,13 @@ done = time.perf_counter()
 """
 _REPORT = """
 import psutil
-peak = max(getattr(psutil.Process().memory_info(), name, 0) for name in ("rss", "peak_wset"))
-try:
-    import resource
-    peak = max(peak, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-except ImportError:
+memory = psutil.Process().memory_info()
+peak = getattr(memory, "peak_wset", memory.rss)
+try:  # the peak that other counters give is inherited from the parent
+    for line in open("/proc/self/status"):
+        if line.startswith("VmHWM"):
+            peak = int(line.split()[1]) * 1024
+except OSError:
     pass
 print(done - loaded, peak)
 """
