@@ -72,10 +72,10 @@ class DeviceBudget(QWidget):
     def _show_lines(self, view: BudgetView) -> None:
         has_plan = view.planned_bytes is not None and view.engine_bytes is not None
         if has_plan and view.plan_error is not None:
-            self.plan.show_text(
-                plan_line(view.planned_bytes or 0, view.engine_bytes or 0, view.plan_error)
-            )
-            self.plan.setToolTip(tip(_plan_tip(view)))
+            line = plan_line(view.planned_bytes or 0, view.engine_bytes or 0, view.plan_error)
+            if line != self.plan.text():
+                self.plan.show_text(line)
+                self.plan.setToolTip(tip(_plan_tip(view)))
         else:
             self.plan.show_text("")
         self.warning.set_token("danger" if view.over_bytes else "warning")
@@ -147,6 +147,7 @@ class BudgetCard(Card):
         self.strip_caption = WrappedText(palette, self.body)
         self.rows.addWidget(self.strip_caption)
         self.strip.hide()
+        self._space_devices()
 
     def set_views(self, budgets: tuple[BudgetView, ...], layers: LayersView | None) -> None:
         """Show budgets, and a strip of layers where several devices share them."""
@@ -159,11 +160,18 @@ class BudgetCard(Card):
             self.header.set_summary(
                 fill(self.tr("%1 devices"), str(len(budgets))) if budgets else ""
             )
-        self._devices.setSpacing(self.theme.px(12))
         self.strip.setVisible(layers is not None)
         if layers is not None:
             self.strip.set_view(layers)
         self.strip_caption.show_text(self._caption(layers) if layers is not None else "")
+
+    def _space_devices(self) -> None:
+        self._devices.setSpacing(self.theme.px(12))
+
+    @Slot()
+    def _on_theme_changed(self) -> None:
+        super()._on_theme_changed()
+        self._space_devices()
 
     def _caption(self, layers: LayersView) -> str:
         """Return how many layers lie on each device that has any."""

@@ -177,9 +177,10 @@ class Card(Painted):
 
     def set_last(self, is_last: bool) -> None:
         """Leave the line below out: nothing follows."""
-        self._is_last = is_last
-        self._space()
-        self.update()
+        if is_last != self._is_last:
+            self._is_last = is_last
+            self._space()
+            self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the line below."""

@@ -23,18 +23,22 @@ class FactRow(Painted):
         super().__init__(palette, parent)
         self._label = ""
         self._value = ""
+        self._fact: tuple[str, str, Basis, str] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def set_fact(self, label: str, value: str, basis: Basis, hint: str = "") -> None:
         """Show a fact; ``hint`` and how it is known are its tooltip."""
-        self.setToolTip(tip((f"{label}: {value}", hint, basis_sentence(basis))))
-        if (label, value) == (self._label, self._value):
+        if (label, value, basis, hint) == self._fact:
             return
+        fitted = self._fits(self.width())
+        self._fact = (label, value, basis, hint)
         self._label, self._value = label, value
+        self.setToolTip(tip((f"{label}: {value}", hint, basis_sentence(basis))))
         self.setAccessibleName(f"{label}: {value}")
-        self.updateGeometry()
+        if self._fits(self.width()) != fitted:
+            self.updateGeometry()
         self.update()
 
     @property

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from functools import partial
 
-from PySide6.QtCore import QEvent, QRectF, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from inspector.views import FindingView, FixView
 from inspector.widgets.card import Card
@@ -55,7 +55,9 @@ class Finding(Painted):
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(palette, parent)
         self._view: FindingView | None = None
-        self.text = WrappedText(palette, self, size_px=12.5, token="ink", is_markup=True)
+        self.text = QLabel(self)
+        self.text.setTextFormat(Qt.TextFormat.RichText)
+        self.text.setWordWrap(True)
         self.strip = LayerStrip(palette, self)
         self.fixes = QWidget(self)
         self._flow = FlowRows(self.fixes)
@@ -106,7 +108,8 @@ class Finding(Painted):
         head, text = (
             html.escape(unbroken(part)) for part in (self._view.headline, self._view.text)
         )
-        self.text.show_text(f'<span style="color:{colour};font-weight:600">{head}</span> {text}')
+        self.text.setStyleSheet(f"font-size: {self.theme.pt(12.5)}pt;")
+        self.text.setText(f'<span style="color:{colour};font-weight:600">{head}</span> {text}')
 
     def _set_fixes(self, fixes: tuple[FixView, ...]) -> None:
         had_focus = next((item.fix.key for item in self.buttons if item.hasFocus()), None)

@@ -81,9 +81,9 @@ class RateMeter(Painted):
         shown = (self.figure(), self.note(), gauge_marks(view), view.live)
         if shown == self._shown:
             return
-        if self._shown is None or self._shown[1] != shown[1]:
+        before, self._shown = self._shown, shown
+        if before is None or before[1] != shown[1]:
             self.updateGeometry()
-        self._shown = shown
         self.setAccessibleName(f"{self._name}: {rate(view.measured)}")
         self.setAccessibleDescription(self.note())
         self.update()

@@ -1,19 +1,24 @@
-"""Text that wraps, in a kind of the style sheet, that changes only when its words do."""
+"""Text that wraps. Unlike a label it asks for a new layout only when its height changes.
+
+The panel's lines change with every token; a label would have the whole column laid out each time.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from inspector.widgets.palette import Palette
+from inspector.widgets.palette import Painted, Palette
 from inspector.widgets.text import unbroken
 
 __all__ = ["WrappedText"]
 
+_WRAP = int(Qt.TextFlag.TextWordWrap)
 
-class WrappedText(QLabel):
-    """Plain wrapped text of one size and colour; hidden while it is empty.
+
+class WrappedText(Painted):
+    """Plain text of one size and colour; takes no room while it is empty.
 
     `reserve` keeps room for the longest of several texts, so that what is below does not jump
     when one takes another's place.
@@ -27,60 +32,90 @@ class WrappedText(QLabel):
         size_px: float = 12,
         token: str = "faint",
         weight: QFont.Weight = QFont.Weight.Normal,
-        is_markup: bool = False,
     ) -> None:
-        super().__init__(parent)
-        self._palette = palette
+        super().__init__(palette, parent)
         self._size_px = size_px
         self._token = token
         self._weight = weight
+        self._text = ""
         self._reserved: tuple[str, ...] = ()
-        self.setTextFormat(Qt.TextFormat.RichText if is_markup else Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
+        self._heights: dict[int, int] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setAlignment(Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignTop)
-        palette.changed.connect(self._apply_theme)
-        self._apply_theme()
         self.hide()
 
+    def text(self) -> str:
+        """Return what is shown."""
+        return self._text
+
     def show_text(self, text: str) -> None:
-        """Show a text; an empty one takes no room."""
-        shown = text if self.textFormat() == Qt.TextFormat.RichText else unbroken(text)
-        if shown != self.text():
-            self.setText(shown)
+        """Show a text."""
+        if text == self._text:
+            return
+        before = self.heightForWidth(self.width())
+        self._text = text
+        self._heights.clear()
+        self.setAccessibleName(text)
         self.setVisible(bool(text or self._reserved))
+        if self.heightForWidth(self.width()) != before:
+            self.updateGeometry()
+        self.update()
 
     def set_token(self, token: str) -> None:
         """Write in another colour."""
         if token != self._token:
             self._token = token
-            self._apply_theme()
+            self.update()
 
     def reserve(self, texts: tuple[str, ...]) -> None:
         """Keep room for the longest of ``texts``."""
         if texts != self._reserved:
             self._reserved = texts
+            self._heights.clear()
             self.updateGeometry()
 
-    def minimumSizeHint(self) -> QSize:
-        """Ask for a line: the real height follows from the width."""
-        return QSize(0, self.fontMetrics().height())
+    def hasHeightForWidth(self) -> bool:
+        """Return that narrow means tall."""
+        return True
 
     def heightForWidth(self, width: int) -> int:
         """Return the height of the text, or of the longest that may take its place."""
-        own = super().heightForWidth(width)
-        flags = int(Qt.TextFlag.TextWordWrap)
-        room = QRect(0, 0, width, 1 << 16)
-        heights = [
-            self.fontMetrics().boundingRect(room, flags, text).height() for text in self._reserved
-        ]
-        return max([own, *heights])
+        if width not in self._heights:
+            metrics = QFontMetricsF(self._font())
+            room = QRectF(0, 0, max(width, 1), 1 << 16)
+            heights = [
+                metrics.boundingRect(room, _WRAP, unbroken(text)).height()
+                for text in (self._text, *self._reserved)
+            ]
+            self._heights[width] = round(max(heights) + 0.5)
+        return self._heights[width]
 
-    def _apply_theme(self) -> None:
-        theme = self._palette.theme
-        self.setStyleSheet(
-            f"color: {theme.css(self._token)}; font-size: {theme.pt(self._size_px)}pt;"
-            f" font-weight: {int(self._weight)};"
-        )
+    def sizeHint(self) -> QSize:
+        """Return a line."""
+        return QSize(self.theme.px(200), self._line())
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any width."""
+        return QSize(0, self._line())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw the text, on the side where its reading begins."""
+        painter = QPainter(self)
+        painter.setFont(self._font())
+        painter.setPen(self.theme.colour(self._token))
+        side = Qt.AlignmentFlag.AlignRight if self.is_mirrored else Qt.AlignmentFlag.AlignLeft
+        flags = _WRAP | int(side | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignTop)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        painter.drawText(QRectF(self.rect()), flags, unbroken(self._text))
+
+    def _font(self) -> QFont:
+        return self.theme.font(self._size_px, self._weight)
+
+    def _line(self) -> int:
+        return round(QFontMetricsF(self._font()).height() + 0.5)
+
+    @Slot()
+    def _on_theme_changed(self) -> None:
+        self._heights.clear()
+        super()._on_theme_changed()
