@@ -1,0 +1,109 @@
+"""The panel beside a real engine: planned, loaded, filled by a conversation, lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.data.load_records import LoadRecords
+from app.paths import default_paths
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
+from tests.helpers.window import Program
+
+Open = Callable[..., Program]
+STORY = tuple(f" word{i}" for i in range(60))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_tiny_model(
+        tmp_path / "Tiny-Chat-F32.gguf", TinyModel(script=(*STORY, "<|im_end|>"))
+    )
+
+
+def test_plan_and_engine_agree_and_a_conversation_fills_the_cache(
+    open_program: Open, tiny: Path
+) -> None:
+    program = open_program(tiny).ready()
+    inspector = program.app.inspector
+    session = inspector.session
+    program.until(lambda: inspector._panel is not None)
+    program.until(lambda: session.state == "ready" and session.plan is not None)
+    assert session.load is not None
+    engine = {(b.device, b.what): b.size_bytes for b in session.load.buffers}
+    assert session.plan is not None
+    (device,) = session.plan.devices
+    kv = next(size for (_, what), size in engine.items() if what == "kv")
+    assert abs(device.kv_bytes - kv) <= 0.01 * 1024 * 1024  # the log's precision
+    program.send("Hello")
+    program.answered()
+    program.until(lambda: session.used_tokens > 60)
+    (turn,) = session.turns
+    assert turn.stats.load_id is not None
+    assert turn.stats.samples
+    kept = LoadRecords(default_paths().load_records).get(turn.stats.load_id)
+    assert kept is not None
+    assert kept.identity.model_path == str(tiny)
+    program.until(lambda: inspector._view is not None and inspector._view.speed is not None)
+    view = inspector._view
+    assert view is not None
+    assert view.growth is not None
+    assert view.growth.now is not None
+    assert view.growth.now.tokens == session.used_tokens
+
+
+def test_recorded_turns_are_there_at_the_next_start(open_program: Open, tiny: Path) -> None:
+    program = open_program(tiny).ready()
+    program.send("Hello")
+    program.answered()
+    chat = program.app.controller.conversation
+    assert chat is not None
+    program.close()
+    again = open_program(tiny).ready()
+    again.app.chats.open(chat.id)
+    session = again.app.inspector.session
+    again.until(lambda: len(session.turns) == 1)
+    assert session.turns[0].load is not None
+
+
+def test_memory_is_sampled_while_the_panel_is_seen(open_program: Open, tiny: Path) -> None:
+    program = open_program(tiny).ready()
+    session = program.app.inspector.session
+    program.until(lambda: session.sample is not None and session.sample.private_bytes is not None)
+    assert session.sample is not None
+    cpu = session.sample.devices[0]
+    assert cpu.total_bytes is not None
+    assert cpu.free_bytes is not None
+    assert 0 < cpu.free_bytes < cpu.total_bytes
+
+
+def test_lost_engine_is_shown_and_a_fix_loads_with_its_change(
+    open_program: Open, tiny: Path
+) -> None:
+    program = open_program(tiny).ready()
+    inspector = program.app.inspector
+    program.until(lambda: inspector._panel is not None)
+    pid = program.app.engine.state.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    program.until(lambda: inspector.session.state == "lost")
+    program.until(lambda: inspector._view is not None and inspector._view.state == "lost")
+    inspector._panel.fix_requested.emit("any", '{"n_ctx":512}')
+    program.ready()
+    model = program.app.engine.state.model
+    assert model is not None
+    assert model.n_ctx == 512
+    program.until(lambda: inspector.session.state == "ready")
+
+
+def test_file_without_a_plan_leaves_the_panel_empty(open_program: Open, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"GGUF")
+    program = open_program(bad)
+    program.until(lambda: "load-failed" in program.notices())
+    program.until(lambda: program.app.inspector.session.plan is None)
+    assert program.app.inspector.session.state in {"empty", "planned"}
