@@ -116,7 +116,8 @@ def _computed(
     sizes = tuple(
         peak_bytes(part, alignment) for part, alignment in zip(parts, alignments, strict=True)
     )
-    return ComputeUse(sizes, trust)
+    # Where nodes run and what is copied is decided by rules that the replay only approximates.
+    return ComputeUse(sizes, "close" if trust == "exact" else trust)
 
 
 def _drivers(

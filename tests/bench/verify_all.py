@@ -163,7 +163,7 @@ def run_model(name: str, path: Path, ways: Sequence[Asked], endpoint: str) -> It
     for ran in dry_runs(path, ways):
         judge(alone, facts, cpu_only(), ran)
     yield alone
-    split = Tally(name, "split", trust)
+    split = Tally(name, "split", "close" if trust == "exact" else trust)
     offloaded = (layers // 2 + 1, -1)
     asked = [
         replace(way, gpu_layers=offloaded[index % 2])
