@@ -34,8 +34,20 @@ class GrowthLabels:
         self.placed: dict[str, Label] = {}
 
     def place(self, view: GrowthView, ends: Axes) -> None:
-        """Find a place for each label; one that finds none is left out."""
+        """Find a place for each label; one that finds none is left out.
+
+        Where it is narrow, now is said in tokens alone rather than not at all.
+        """
         texts = self._label_texts(view, ends)
+        self.placed = self._placed(texts, view, ends)
+        if view.now is not None and "now" not in self.placed:
+            short = fill(_tr("%1 tok"), grouped(view.now.tokens))
+            texts["now"] = (short, texts["now"][1])
+            self.placed = self._placed(texts, view, ends)
+
+    def _placed(
+        self, texts: dict[str, tuple[str, str]], view: GrowthView, ends: Axes
+    ) -> dict[str, Label]:
         metrics = QFontMetricsF(self._plot.font_of_labels())
         height = metrics.height()
         area = self._plot.area()
@@ -44,14 +56,13 @@ class GrowthLabels:
             Wish(key, self._places(key, metrics.horizontalAdvance(text), height, view, ends))
             for key, (text, _) in texts.items()
         ]
-        lines = self._lines(view, ends)
         half = self._plot.theme.px(DOT_PX)
         obstacles = [
             Box(point.x() - half, point.y() - half, 2 * half, 2 * half)
             for point in self.mark_points(view, ends)
         ]
-        placed = place_labels(wishes, bounds, obstacles, lines)
-        self.placed = {key: (texts[key][0], box, texts[key][1]) for key, box in placed.items()}
+        placed = place_labels(wishes, bounds, obstacles, self._lines(view, ends))
+        return {key: (texts[key][0], box, texts[key][1]) for key, box in placed.items()}
 
     def rewrite(self, view: GrowthView, ends: Axes) -> QRect:
         """Write new words, in the same places if they are as long; return what to draw anew."""
