@@ -65,8 +65,14 @@ def _fix(session: Session, text: str, changes: Changes) -> FixRecord:
 
 def _smaller_cache(session: Session) -> Iterator[FixRecord]:
     settings = session.settings
-    if settings is not None and settings.type_k in _PLAIN_TYPES:
-        yield _fix(session, "KV cache to q8_0", {"type_k": "q8_0", "type_v": "q8_0"})
+    if settings is None or settings.type_k not in _PLAIN_TYPES:
+        return
+    changes: Changes = {"type_k": "q8_0", "type_v": "q8_0"}
+    if session.planner is not None:
+        after = planned_again(session.planner, changes)
+        if after is None or after.refusal is not None:
+            return
+    yield _fix(session, "KV cache to q8_0", changes)
 
 
 def _smaller_context(session: Session) -> Iterator[FixRecord]:

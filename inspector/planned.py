@@ -194,6 +194,8 @@ def effect_of(plan: Plan, changes: Changes, depth: int = 0) -> str:
     after = planned_again(plan, changes, depth=depth)
     if after is None:
         return ""
+    if after.refusal is not None:
+        return f"The engine would refuse: {after.refusal.text}"
     parts = []
     saved = sum(item.total_bytes for item in plan.memory.devices) - sum(
         item.total_bytes for item in after.memory.devices

@@ -33,6 +33,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from gguf_tools.plan import Plan
 from inspector.plan_record import PlanRecord, SettingsRecord
 from inspector.planned import plan_record
@@ -124,8 +126,16 @@ class Session:
     # --- memory -----------------------------------------------------------------------------
 
     def memory(self, sample: MemorySample) -> None:
-        """Take a sample of the devices' and the engine's memory."""
+        """Take a sample of the devices' and the engine's memory.
+
+        The first one with the engine's own memory completes the record of the load.
+        """
         self.sample = sample
+        load = self.load
+        if load is not None and self.live is None and sample.private_bytes is not None:
+            after = load.after
+            if after is None or after.private_bytes is None:
+                self.load = msgspec.structs.replace(load, after=sample)
         if sample.private_bytes is not None and self.load is not None and self.loss is None:
             self.peak_bytes = max(self.peak_bytes or 0, sample.private_bytes)
 

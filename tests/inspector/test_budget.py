@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from gguf_tools.plan import Plan
+from inspector.budget import budgets, device_of_buffer, plan_errors, worst_error
+from inspector.session import Session
+from inspector.views import BudgetView
+from tests.inspector.conftest import GIB, MIB, buffer, card, cpu, loaded, machine, sample, turn
+
+PlanOf = Callable[..., Plan]
+
+
+def size(budget: BudgetView, kind: str) -> int:
+    return sum(item.size_bytes for item in budget.segments if item.kind == kind)
+
+
+def test_before_loading_all_is_planned(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    (budget,) = budgets(session)
+    assert {item.basis for item in budget.segments} == {"planned", "read"}
+    assert size(budget, "other_programs") == 4 * GIB
+    assert size(budget, "kv_used") == 0
+    assert budget.used_bytes + size(budget, "free") == 16 * GIB
+    assert budget.planned_bytes is None
+
+
+def test_the_cache_fills_inside_what_is_reserved(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    loaded(session)
+    (empty,) = budgets(session)
+    session.conversation([turn(prompt_tokens=1000, reply_tokens=24)])
+    (half,) = budgets(session)
+    assert size(half, "kv_used") == 1024 * 256
+    assert size(half, "kv_used") + size(half, "kv_reserved") == size(empty, "kv_reserved")
+    assert half.used_bytes == empty.used_bytes
+    formula = next(item.formula for item in half.segments if item.kind == "kv_used")
+    assert "1,024 tokens" in formula
+    assert "2 layers × 2 KV heads" in formula
+
+
+def test_the_plan_stands_beside_the_engine(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    (budget,) = budgets(session)
+    assert budget.planned_bytes == budget.engine_bytes
+    weights = next(item for item in budget.segments if item.kind == "weights")
+    assert weights.basis == "engine"
+    assert weights.plan_error == 0
+    rows = plan_errors(record)
+    assert [row.what for row in rows] == ["weights", "kv", "compute", "output"]
+    assert all(row.error == 0 for row in rows)
+    off = msgspec.structs.replace(record, buffers=(buffer("CPU", "compute", 100 * MIB),))
+    worst = worst_error(plan_errors(off))
+    assert worst is not None
+    assert worst.what == "compute"
+    assert worst.error is not None
+    assert worst.error < 0
+
+
+@pytest.mark.parametrize("range_bytes", [1, 10, 1000])
+def test_a18_mapped_weights_are_tensors_not_ranges(plan_of: PlanOf, range_bytes: int) -> None:
+    """Split over a card, the mapped range spans the file while few tensors lie there."""
+    session = Session()
+    session.planned(plan_of(machine(card()), gpu_layers=1))
+    plan = session.plan
+    assert plan is not None
+    host, gpu = plan.devices
+    loaded(
+        session,
+        buffers=(
+            buffer("CPU_Mapped", "weights", host.weights_bytes * range_bytes),
+            buffer("CUDA0", "weights", gpu.weights_bytes),
+            buffer("CPU", "kv", host.kv_bytes),
+        ),
+        after=sample(CPU=(16, 12), CUDA0=(24, 22)),
+    )
+    first, last = budgets(session)
+    assert first.name == "RTX 4090"
+    assert size(last, "weights") <= host.weights_bytes
+    assert last.mapped_bytes == size(last, "weights")
+    assert first.mapped_bytes is None
+    assert size(first, "weights") == gpu.weights_bytes
+
+
+def test_a18_private_memory_is_shown_apart_from_file_pages(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    loaded(session, after=sample(private_mib=300, mapped_mib=5000, CPU=(16, 12)))
+    (budget,) = budgets(session)
+    assert session.plan is not None
+    assert budget.mapped_bytes == session.plan.devices[0].weights_bytes
+    # pages of the file count as free memory to the system, so they are nobody else's
+    assert size(budget, "other_programs") == 4 * GIB - 300 * MIB
+    assert budget.peak_bytes == 300 * MIB
+
+
+def test_a20_memory_of_others_is_not_free(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card(free_bytes=3 * GIB))))
+    first, _ = budgets(session)
+    assert size(first, "other_programs") == 21 * GIB
+    session.memory(sample(CPU=(16, 12), CUDA0=(24, 20)))
+    first, _ = budgets(session)
+    assert size(first, "other_programs") == 4 * GIB
+
+
+def test_a20_a_failed_probe_is_unknown_not_zero(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(host=cpu(total_bytes=None, free_bytes=None))))
+    (budget,) = budgets(session)
+    assert budget.total_bytes is None
+    assert {item.kind for item in budget.segments} == {"weights", "kv_reserved", "compute"}
+    assert not budget.over_load_line
+    session.memory(sample(CPU=(16, None)))
+    (budget,) = budgets(session)
+    assert size(budget, "free") == 0
+    assert all(item.kind != "other_programs" for item in budget.segments)
+
+
+def test_a_card_keeps_what_its_driver_took(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card())))
+    session.loading(sample(CPU=(16, 12), CUDA0=(24, 23)))
+    loaded(
+        session,
+        buffers=(buffer("CUDA0", "weights", GIB), buffer("CUDA0", "kv", GIB)),
+        before=session.before,
+        after=sample(CPU=(16, 12), CUDA0=(24, 20.5)),
+        layers_offloaded=3,
+    )
+    first, _ = budgets(session)
+    assert size(first, "compute") == GIB // 2
+    assert size(first, "other_programs") == GIB
+    assert size(first, "free") == round(20.5 * GIB)
+
+
+def test_devices_of_one_memory_share_a_bar(plan_of: PlanOf) -> None:
+    shared = card(kind="igpu", pool="main memory", total_bytes=16 * GIB, free_bytes=12 * GIB)
+    session = Session()
+    session.planned(plan_of(machine(shared)))
+    (budget,) = budgets(session)
+    assert budget.total_bytes == 16 * GIB
+    assert budget.name == "RTX 4090"
+
+
+def test_an_idle_card_has_no_bar_once_the_model_is_loaded(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), gpu_layers=0))
+    assert len(budgets(session)) == 2
+    loaded(session)
+    (budget,) = budgets(session)
+    assert budget.name == "CPU"
+
+
+def test_what_a_lost_engine_held_is_free_again(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    loaded(session)
+    session.engine_lost("The engine was killed.")
+    session.memory(sample(CPU=(16, 13)))
+    (budget,) = budgets(session)
+    assert budget.used_bytes == size(budget, "other_programs") == 3 * GIB
+    assert budget.peak_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [
+        ("CPU", "CPU"), ("CPU_Mapped", "CPU"), ("CPU_REPACK", "CPU"), ("AMX", "CPU"),
+        ("CUDA_Host", "CPU"), ("CUDA0", "CUDA0"), ("CUDA0_Split", "CUDA0"), ("CUDA1", "CUDA1"),
+        ("RPC0[127.0.0.1:50052]", "RPC0"), ("MTL0_Mapped", "MTL0"), ("something", "CPU"),
+    ],
+)  # fmt: skip
+def test_buffers_belong_to_devices(name: str, device: str) -> None:
+    assert device_of_buffer(name, ["CPU", "CUDA0", "CUDA1", "RPC0", "MTL0"]) == device
+
+
+def test_without_a_plan_the_engine_still_has_a_budget(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = msgspec.structs.replace(loaded(session), plan=None)
+    session.planned(None)
+    session.loaded(record)
+    (budget,) = budgets(session)
+    assert size(budget, "weights") > 0
+    assert budget.planned_bytes is None
+    assert plan_errors(record) == ()

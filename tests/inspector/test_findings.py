@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from gguf_tools.plan import Plan
+from inspector.findings import findings_of
+from inspector.plan_record import FindingRecord
+from inspector.records import DeviceSample, MemorySample
+from inspector.session import Session
+from tests.inspector.conftest import GIB, card, cpu, loaded, machine, sample, turn
+
+PlanOf = Callable[..., Plan]
+WIDE = {"head_length": 32, "embedding": 128}
+
+
+def found(session: Session, name: str) -> FindingRecord:
+    """Return a finding; ids of devices are found by their beginning."""
+    matches = [item for item in findings_of(session) if item.id.split("/")[0] == name]
+    assert len(matches) == 1, [item.id for item in findings_of(session)]
+    return matches[0]
+
+
+def ids(session: Session) -> set[str]:
+    return {item.id.split("/")[0] for item in findings_of(session)}
+
+
+def changed(session: Session, **settings: Any) -> None:
+    load = session.load
+    assert load is not None
+    session.load = msgspec.structs.replace(
+        load, settings=msgspec.structs.replace(load.settings, **settings)
+    )
+
+
+@pytest.fixture
+def session(plan_of: PlanOf) -> Session:
+    made = Session()
+    made.planned(plan_of(model=WIDE, n_ctx=2048))
+    loaded(made)
+    made.cores = 2
+    return made
+
+
+def test_a_plain_load_has_nothing_to_say(session: Session) -> None:
+    assert findings_of(session) == ()
+
+
+def test_offload_says_cause_cost_and_fixes_with_effects(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), WIDE, n_ctx=2048, gpu_layers=1))
+    loaded(session, layers_offloaded=1, gpu_layers_asked=1)
+    finding = found(session, "offload")
+    assert finding.text == "2 of 3 layers run on the processor."
+    assert "from main memory at 40 GB/s" in finding.cause
+    assert "instead of" in finding.cost
+    assert finding.fixes[0].changes == {"gpu_layers": -1}
+    assert "tok/s" in finding.fixes[0].effect
+
+
+def test_33_asked_20_fit(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), gpu_layers=3))
+    loaded(session, layers_offloaded=2, gpu_layers_asked=3)
+    assert "3 layers were asked for and 2 fit." in found(session, "offload").cause
+
+
+def test_a38_asked_for_a_gpu_and_got_the_processor(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(gpu_layers=99))
+    loaded(session, gpu_layers_asked=99)
+    finding = found(session, "gpu_unused")
+    assert finding.severity == "warning"
+    assert "this build of llama.cpp has no backend" in finding.cause
+    assert finding.fixes[0].key == "engine_build"
+
+    session.planned(plan_of(machine(card()), gpu_layers=99))
+    loaded(session, gpu_layers_asked=99)
+    assert "CUDA0 is listed" in found(session, "gpu_unused").cause
+    assert "offload" not in ids(session)
+
+
+def test_a38_a_gpu_that_the_engine_does_not_know(session: Session) -> None:
+    session.gpus = ("GeForce RTX 4090",)
+    assert "RTX 4090 is in this computer" in found(session, "gpu_unused").text
+
+
+def test_over_the_load_line_names_numbers_and_others(session: Session) -> None:
+    session.memory(sample(CPU=(16, 1)))
+    finding = found(session, "over_load_line")
+    assert finding.severity == "warning"
+    assert "94% full, above the load line of 90%" in finding.text
+    assert "16.0 GiB" in finding.cause
+    assert [fix.key for fix in finding.fixes][-1] == "free_memory"
+
+
+@pytest.mark.parametrize(
+    ("used", "severity"), [(1700, None), (1741, "note"), (1980, "note"), (1990, "warning")]
+)
+def test_the_end_of_the_window_is_told_in_time(
+    session: Session, used: int, severity: str | None
+) -> None:
+    load = session.load
+    assert load is not None
+    session.load = msgspec.structs.replace(load, n_ctx_train=3000)
+    session.conversation([turn(prompt_tokens=used - 100, reply_tokens=100)])
+    if severity is None:
+        assert "window" not in ids(session)
+        return
+    finding = found(session, "window")
+    assert finding.severity == severity
+    assert finding.fixes[0].changes == {"n_ctx": 3000}
+    assert finding.fixes[0].effect.startswith("takes ") or finding.fixes[0].effect == ""
+    assert finding.fixes[1].action == "new_chat"
+    assert "Reading a full window takes" in finding.cost
+
+
+def test_a16_quantised_v_without_flash_attention(session: Session) -> None:
+    changed(session, type_v="q8_0", flash_attention=False)
+    finding = found(session, "v_without_flash")
+    assert finding.severity == "error"
+    assert [fix.changes for fix in finding.fixes] == [{"flash_attention": "on"}, {"type_v": "f16"}]
+
+
+def test_a11_full_sliding_window_cache(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(
+        plan_of(model={"architecture": "gemma3", "layers": 6}, n_ctx=8192, swa_full=True)
+    )
+    assert found(session, "swa_full").fixes[0].changes == {"swa_full": False}
+    loaded(session, swa_window=128)
+    finding = found(session, "swa_full")
+    assert "128 tokens" in finding.cause
+    assert "frees" in finding.fixes[0].effect
+
+
+def test_beyond_the_trained_length(session: Session) -> None:
+    changed(session, n_ctx=4096)
+    finding = found(session, "beyond_trained")
+    assert finding.fixes[0].changes == {"n_ctx": 2048}
+    changed(session, n_ctx=2048)
+    assert "beyond_trained" not in ids(session)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cores", "severity", "best"),
+    [
+        (8, 4, "warning", 3), (4, 4, None, 0), (3, 4, None, 0), (2, 8, "note", 8),
+        (16, 8, "warning", 8),
+    ],
+)  # fmt: skip
+def test_a39_threads(
+    session: Session, threads: int, cores: int, severity: str | None, best: int
+) -> None:
+    changed(session, threads=threads)
+    session.cores = cores
+    if severity is None:
+        assert "threads" not in ids(session)
+        return
+    finding = found(session, "threads")
+    assert finding.severity == severity
+    assert finding.fixes[0].changes == {"threads": best, "threads_batch": best}
+
+
+def test_compatibility_mode_is_told(session: Session) -> None:
+    changed(session, compatibility=True)
+    assert "slower" in found(session, "compatibility").cause
+
+
+def test_memory_that_the_driver_moved_out(session: Session) -> None:
+    spilled = DeviceSample(name="CUDA0", kind="gpu", spilled_bytes=2 * GIB, limited_by="heat")
+    session.memory(MemorySample(at_ms=2, devices=(spilled,)))
+    assert "2.00 GiB of CUDA0 lie in main memory" in found(session, "spill").text
+    assert "heat" in found(session, "limited").text
+
+
+def test_speed_findings_carry_the_evidence(session: Session) -> None:
+    session.conversation([turn(decode_s=100.0)])
+    assert "The reason is unknown." in found(session, "slow").cause
+    session.conversation([turn(decode_s=1e-4)])
+    finding = found(session, "above_ceiling")
+    assert "the byte count or the bandwidth is wrong" in finding.cause
+    assert finding.fixes[0].key == "probe"
+
+
+def test_before_loading_the_planner_speaks(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(host=cpu(free_bytes=1 << 19)), WIDE, n_ctx=65536))
+    finding = found(session, "does_not_fit")
+    assert finding.severity == "error"
+    assert finding.cost
+    assert any("frees" in fix.effect for fix in finding.fixes)
+    session.memory(sample(CPU=(16, 12)))
+    loaded(session)
+    assert "does_not_fit" not in ids(session)
+
+
+def test_a_refused_load_says_rule_and_smallest_change(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(model=WIDE, type_v="q8_0", flash_attention="off"))
+    finding = found(session, "refused")
+    assert "needs flash attention" in finding.text
+    assert finding.fixes[0].changes == {"flash_attention": "on"}
+
+
+def test_a_lost_engine_is_the_first_thing_said(session: Session) -> None:
+    session.engine_lost("The engine was killed.", "last words")
+    first = findings_of(session)[0]
+    assert (first.id, first.severity, first.text) == (
+        "engine_lost",
+        "error",
+        "The engine was killed.",
+    )
+    assert {"type_k": "q8_0", "type_v": "q8_0"} in [fix.changes for fix in first.fixes]
+
+
+def test_the_worst_comes_first_and_each_once(session: Session) -> None:
+    changed(session, compatibility=True, type_v="q8_0", flash_attention=False, threads=9)
+    order = [item.severity for item in findings_of(session)]
+    assert order == sorted(order, key=["error", "warning", "note"].index)
+    assert len({item.id for item in findings_of(session)}) == len(order)

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from gguf_tools.plan import Plan
+from inspector.panel import panel_view, verify_line
+from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
+from inspector.session import Session, replayed
+from tests.inspector.conftest import MIB, buffer, card, loaded, machine, sample, turn
+
+PlanOf = Callable[..., Plan]
+
+
+def test_an_empty_session_has_an_empty_panel() -> None:
+    view = panel_view(Session())
+    assert view.state == "none"
+    assert view.budgets == ()
+    assert view.speed is None
+
+
+def test_states_follow_what_happens(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    assert panel_view(session).state == "planned"
+    session.loading(sample())
+    assert panel_view(session).state == "planned"
+    loaded(session)
+    assert panel_view(session).state == "loaded"
+    session.turn_started(prompt_tokens=10, reused_tokens=0, new_tokens=10)
+    states = [session.state]
+    session.tokens(1)
+    states.append(session.state)
+    session.turn_ended()
+    states.append(session.state)
+    assert states == ["reading", "writing", "ready"]
+    session.engine_lost("Gone.")
+    view = panel_view(session)
+    assert (view.state, view.notice) == ("lost", "Gone.")
+    session.unloaded()
+    assert panel_view(session).state == "planned"
+    session.planned(None)
+    assert panel_view(session).state == "none"
+
+
+def test_what_did_not_change_is_the_same_object(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    loaded(session)
+    session.turn_started(prompt_tokens=100, reused_tokens=0, new_tokens=100)
+    before = panel_view(session)
+    assert panel_view(session, before) is before
+    session.tokens(10, 50.0)
+    after = panel_view(session, before)
+    assert after is not before
+    assert after.model is before.model
+    assert after.layers is before.layers
+    assert after.speed is not before.speed
+    assert after.growth is not before.growth
+
+
+def test_verify_in_one_line(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    assert verify_line(session) == ""
+    record = loaded(session)
+    assert "error +0.0%" in verify_line(session)
+    assert session.plan is not None
+    bigger = buffer("CPU", "compute", session.plan.devices[0].compute_bytes + 10 * MIB)
+    session.loaded(
+        msgspec.structs.replace(
+            record, buffers=(*(b for b in record.buffers if b.what != "compute"), bigger)
+        )
+    )
+    assert "furthest off: compute on CPU, -" in verify_line(session)
+
+
+def test_layers_stand_where_the_engine_put_them(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card())))
+    view = panel_view(session).layers
+    assert view is not None
+    assert [layer.device for layer in view.layers] == [1, 1, 1]
+    assert view.basis == "planned"
+    assert not any(device.slow for device in view.devices)
+    loaded(session, layers_offloaded=1)
+    view = panel_view(session).layers
+    assert view is not None
+    assert [layer.device for layer in view.layers] == [0, 0, 1]
+    assert view.devices[0].slow
+    assert view.basis == "engine"
+    session.planned(plan_of(machine(card()), gpu_layers=0))
+    loaded(session, layers_offloaded=2)
+    view = panel_view(session).layers
+    assert view is not None
+    assert [layer.device for layer in view.layers] == [0, 1, 1]
+
+
+def test_growth_says_what_still_fits(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    loaded(session)
+    session.conversation([turn(prompt_tokens=100, reply_tokens=28)])
+    growth = panel_view(session).growth
+    assert growth is not None
+    assert growth.now is not None
+    assert (growth.now.tokens, growth.now.size_bytes) == (128, 128 * 256)
+    assert growth.fitting_tokens == 1024 - 128
+    assert growth.trained_tokens == 2048
+    assert growth.line[-1].tokens == 2048
+    assert growth.bytes_per_token == 256
+    assert growth.budget_bytes is not None
+    assert growth.budget_bytes > growth.line[-1].size_bytes
+    assert growth.budget_tokens is None
+    assert growth.used == (growth.now,)
+
+
+def test_growth_ends_where_the_budget_does(plan_of: PlanOf) -> None:
+    model = {"head_length": 256, "embedding": 512, "kv_heads": 2, "context": 1 << 16}
+    session = Session()
+    session.planned(plan_of(model=model, n_ctx=2048))
+    session.memory(sample(CPU=(16, 1.7)))
+    growth = panel_view(session).growth
+    assert growth is not None
+    assert growth.budget_tokens is not None
+    (other,) = [item for item in growth.alternatives if item.cache_type == "q8_0"]
+    assert other.budget_tokens is None or other.budget_tokens > growth.budget_tokens
+
+
+def test_a_model_without_a_growing_cache_has_no_plot(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(model={"architecture": "mamba"}))
+    view = panel_view(session)
+    assert view.growth is None or view.growth.bytes_per_token == 0
+
+
+def test_model_card_tells_where_each_figure_comes_from(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    card_view = panel_view(session).model
+    assert card_view is not None
+    assert card_view.title == "llama · GGUF v3"
+    rows = {row.label: row for row in card_view.rows}
+    assert rows["Layers · heads · KV heads"].value == "2 · 4 · 2 (GQA 2:1)"
+    assert rows["KV per token"].basis == "planned"
+    assert rows["Trained for"].basis == "file"
+    metadata = {row.key: row for row in card_view.metadata}
+    assert metadata["general.architecture"].value == "llama"
+    assert metadata["tokenizer.ggml.tokens"].value.endswith(" values")
+    assert all(len(row.value) <= 201 for row in card_view.metadata)
+
+
+def test_a_record_is_replayed_without_model_or_machine(plan_of: PlanOf) -> None:
+    live = Session()
+    live.planned(plan_of(machine(card()), n_ctx=2048))
+    assert live.plan is not None
+    gpu = live.plan.devices[1]
+    record = loaded(
+        live,
+        buffers=(
+            buffer("CUDA0", "weights", gpu.weights_bytes),
+            buffer("CUDA0", "kv", gpu.kv_bytes),
+        ),
+        after=sample(CPU=(16, 12), CUDA0=(24, 20)),
+        layers_offloaded=3,
+    )
+    turns = [turn(record), turn(record, prompt_tokens=300)]
+    live.conversation(turns)
+    kept = decode_record(encode_record(record), LoadRecord)
+    assert kept.id == record.id
+    again = replayed(kept, [decode_record(encode_record(item), TurnRecord) for item in turns])
+    shown, seen = panel_view(again), panel_view(live)
+    assert shown.state == "replayed"
+    assert "test machine" in shown.notice
+    assert shown.budgets == tuple(replace(item, peak_bytes=None) for item in seen.budgets)
+    assert shown.growth == seen.growth
+    assert shown.speed == seen.speed
+    assert shown.layers == seen.layers
+
+
+def test_no_record_is_said_to_be_none() -> None:
+    with pytest.raises(ValueError, match="no record"):
+        decode_record(b'{"at_ms": "x"}', LoadRecord)

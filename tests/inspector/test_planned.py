@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from gguf_tools.facts import ModelFacts
+from gguf_tools.plan import Plan
+from inspector.plan_record import GrowthLine, PlanRecord, changes_of_key
+from inspector.planned import (
+    effect_of,
+    load_settings,
+    plan_record,
+    planned_again,
+    prefill_point,
+    step_point,
+)
+from tests.inspector.conftest import card, cpu, machine
+
+PlanOf = Callable[..., Plan]
+
+
+def test_a_plan_survives_json(plan_of: PlanOf) -> None:
+    record = plan_record(plan_of(machine(card()), gpu_layers=1))
+    assert msgspec.json.decode(msgspec.json.encode(record), type=PlanRecord) == record
+    assert record.layers_total == 3
+    assert record.layers_offloaded == 1
+    assert [layer.name for layer in record.layers] == ["blk.0", "blk.1", "output"]
+    assert [layer.device for layer in record.layers] == ["CPU", "CPU", "CUDA0"]
+
+
+def test_formula_has_its_values_and_gives_the_cache(plan_of: PlanOf) -> None:
+    record = plan_record(plan_of(n_ctx=1024))
+    # 2 layers of 2 KV heads of 16 values, K and V in 2 bytes each
+    assert record.kv_bytes_per_token == 2 * 2 * 2 * 16 * 2
+    assert "2 layers × 2 KV heads × 16 values × 2 B (f16)" in record.kv_formula
+    line = record.growth[0]
+    assert line.at(1024) == record.devices[0].kv_bytes == 1024 * 256
+    assert line.at(512) == 512 * 256
+    assert line.tokens_at(512 * 256) == 512
+    assert line.tokens_at(10**12) is None
+
+
+def test_growth_of_a_sliding_window_bends_where_it_is_full(plan_of: PlanOf) -> None:
+    record = plan_record(plan_of(model={"architecture": "gemma3", "layers": 6}, n_ctx=2048))
+    (bend,) = [tokens for tokens, _ in record.growth[0].points[1:-1]]
+    assert bend == 768  # a window of 128 and a micro-batch of 512, rounded up to 256
+    line = record.growth[0]
+    before, after = line.at(bend) - line.at(bend - 100), line.at(bend + 100) - line.at(bend)
+    assert 0 < after < before
+    assert "stop growing at 768 tokens" in record.kv_formula
+    assert line.at(2048) == record.devices[0].kv_bytes
+
+
+def test_growth_counts_a_recurrent_state_from_the_start(plan_of: PlanOf) -> None:
+    record = plan_record(plan_of(model={"architecture": "lfm2"}))
+    assert record.state_bytes > 0
+    assert record.growth[0].at(0) == record.state_bytes
+
+
+def test_the_ceiling_falls_as_the_cache_fills(plan_of: PlanOf) -> None:
+    record = plan_record(plan_of(n_ctx=2048))
+    ceilings = [point.ceiling for point in record.curve]
+    assert all(ceiling is not None for ceiling in ceilings)
+    assert ceilings == sorted(ceilings, reverse=True)  # type: ignore[type-var]
+    start, middle, end = record.rate_at(0), record.rate_at(1000), record.rate_at(10**6)
+    assert start is not None
+    assert middle is not None
+    assert end is not None
+    assert start.ceiling and middle.ceiling and end.ceiling  # noqa: PT018
+    assert start.ceiling > middle.ceiling > end.ceiling
+    assert middle.bytes_per_token / 40e9 == pytest.approx(1 / middle.ceiling, rel=0.01)
+
+
+def test_without_a_bandwidth_no_rate_is_made_up(plan_of: PlanOf) -> None:
+    record = plan_record(plan_of(machine(host=cpu(bandwidth_bytes_per_s=None))))
+    point = record.rate_at(0)
+    assert point is not None
+    assert point.ceiling is None
+    assert point.low is None
+    assert point.bytes_per_token > 0
+
+
+def test_effect_of_a_change_is_told_before_it_is_made(plan_of: PlanOf) -> None:
+    plan = plan_of(
+        machine(card()), {"head_length": 32, "embedding": 128}, n_ctx=65536, gpu_layers=0
+    )
+    assert "frees" in effect_of(plan, {"type_k": "q8_0", "type_v": "q8_0"})
+    assert "tok/s" in effect_of(plan, {"gpu_layers": -1})
+    assert effect_of(plan, {"threads": 4}) == ""
+    assert effect_of(plan, {"type_k": "no such type"}) == ""
+    assert "refuse" in effect_of(plan, {"type_v": "q8_0", "flash_attention": "off"})
+    again = planned_again(plan, {"n_ctx": 512})
+    assert again is not None
+    assert again.memory.settings.context == 512
+
+
+def test_settings_are_planned_as_the_engine_takes_them(
+    facts_of: Callable[..., ModelFacts],
+) -> None:
+    facts = facts_of(context=100_000)
+    assert load_settings({"n_ctx": None}, facts).context == 8192
+    assert load_settings({"n_ctx": 1000}, facts).context == 1024
+    several = load_settings({"sequences": 4, "compatibility": True}, facts)
+    assert several.unified
+    assert several.outputs == 4
+    assert not several.extra_buffers
+
+
+def test_sequences_share_one_reading_of_the_weights(plan_of: PlanOf) -> None:
+    plan = plan_of()
+    one, four = step_point(plan, 0), step_point(plan, 0, 4)
+    assert one.ceiling is not None
+    assert four.ceiling is not None
+    assert one.ceiling * 2 < four.ceiling < one.ceiling * 4
+
+
+def test_prefill_behind_a_filled_cache_costs_more(plan_of: PlanOf) -> None:
+    plan = plan_of()
+    expected, ceiling = prefill_point(plan, 0, 256)
+    deeper, deeper_ceiling = prefill_point(plan, 1024, 256)
+    assert expected is not None
+    assert ceiling is not None
+    assert deeper is not None
+    assert deeper_ceiling is not None
+    assert deeper < expected < ceiling
+    assert deeper_ceiling < ceiling
+
+
+def test_a_fix_is_named_by_what_it_changes() -> None:
+    assert changes_of_key('{"n_ctx":4096}') == {"n_ctx": 4096}
+    assert changes_of_key("new_chat") == {}
+
+
+def test_a_line_without_growth_has_no_tokens() -> None:
+    flat = GrowthLine(cache_type="f16", points=((0, 5), (10, 5)))
+    assert flat.at(3) == 5
+    assert flat.tokens_at(6) is None
+    assert GrowthLine(cache_type="f16", points=()).at(3) == 0

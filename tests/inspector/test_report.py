@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from gguf_tools.plan import Plan
+from inspector.report import report_as_json, report_as_markdown
+from inspector.session import Session
+from tests.inspector.conftest import loaded, turn
+
+PlanOf = Callable[..., Plan]
+
+
+def test_report_tells_what_was_recorded(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    turns = [turn(record), turn(record, decode_s=100.0, samples=((1, 0.0), (21, 20.0)))]
+    text = report_as_markdown("A chat | with\nbreaks", turns)
+    assert text.startswith("# A chat | with breaks: what was measured")
+    assert "| CPU | weights |" in text
+    assert "test machine" in text
+    assert "40.0 GB/s (measured)" in text
+    assert "at least" in text  # the slow turn is explained
+    data = json.loads(json.dumps(report_as_json("A chat", turns)))
+    assert data["loads"][record.id]["plan_errors"][0]["error"] == 0
+    first, second = data["turns"]
+    assert first["load"] == record.id
+    assert first["efficiency"] < 1
+    assert second["stats"]["samples"] == [[1, 0.0], [21, 20.0]]
+    assert second["decode_over_depth"] == [[111, 1.0]]
+    assert "expected" in second["explanation"]
+
+
+def test_turns_without_a_load_keep_their_figures() -> None:
+    data = report_as_json("x", [turn()])
+    assert data["loads"] == {}
+    assert data["turns"][0]["decode_per_s"] == 50
+    assert data["turns"][0]["ceiling"] is None
+    assert "| 50.0 | — | — |" in report_as_markdown("x", [turn()])
+
+
+def test_a_chat_without_figures_says_so() -> None:
+    assert "No turn of this chat has figures." in report_as_markdown("", [])
+    assert report_as_markdown("", []).startswith("# Untitled chat")

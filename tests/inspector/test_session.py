@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gguf_tools.plan import Plan
+from inspector.session import Session
+from tests.inspector.conftest import MIB, loaded, sample, turn
+
+PlanOf = Callable[..., Plan]
+
+
+def test_used_tokens_follow_the_prompt_and_the_reply() -> None:
+    session = Session()
+    assert session.used_tokens == 0
+    session.conversation([turn(prompt_tokens=100, reply_tokens=50)])
+    assert session.used_tokens == 150
+    session.turn_started(prompt_tokens=200, reused_tokens=140, new_tokens=60)
+    assert session.used_tokens == 140
+    session.read(30)
+    assert session.used_tokens == 170
+    session.tokens(5)
+    assert session.used_tokens == 205
+    session.turn_finished(turn(prompt_tokens=200, reply_tokens=9))
+    assert session.used_tokens == 209
+    assert len(session.turns) == 2
+    session.conversation([])
+    assert session.used_tokens == 0
+
+
+def test_late_messages_of_an_ended_turn_change_nothing() -> None:
+    session = Session()
+    session.read(10)
+    session.tokens(10, 5.0)
+    assert session.live is None
+    assert session.state == "empty"
+
+
+def test_peak_is_that_of_the_turn(plan_of: PlanOf) -> None:
+    session = Session()
+    session.memory(sample(private_mib=900))
+    session.planned(plan_of())
+    loaded(session, after=sample(private_mib=300))
+    session.memory(sample(private_mib=500))
+    session.memory(sample(private_mib=400))
+    assert session.peak_bytes == 500 * MIB
+    session.turn_started(prompt_tokens=1, reused_tokens=0, new_tokens=1)
+    session.memory(sample(private_mib=450))
+    assert session.peak_bytes == 450 * MIB
+
+
+def test_first_sample_with_the_engines_memory_completes_the_load(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    loaded(session, after=None)
+    first = sample(private_mib=300)
+    session.memory(first)
+    session.memory(sample(private_mib=700))
+    assert session.load is not None
+    assert session.load.after == first
+
+
+def test_prefill_rate_is_the_usual_one_of_late_turns(plan_of: PlanOf) -> None:
+    session = Session()
+    assert session.prefill_per_s is None
+    session.planned(plan_of())
+    assert session.plan is not None
+    assert session.prefill_per_s == session.plan.prefill_per_s
+    session.conversation(
+        [turn(evaluated_tokens=100, prefill_s=seconds) for seconds in (1.0, 2.0, 4.0)]
+    )
+    assert session.prefill_per_s == pytest.approx(50)
+    session.draft(25)
+    assert session.first_token_s == pytest.approx(0.5)
+
+
+def test_a_new_plan_does_not_unload(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    session.planned(plan_of(n_ctx=512))
+    assert session.load is record
+    assert session.settings is record.settings
+    assert session.state == "ready"

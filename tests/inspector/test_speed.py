@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from gguf_tools.plan import Plan
+from inspector.plan_record import PlanRecord, RatePoint
+from inspector.records import DeviceSample, MemorySample
+from inspector.session import Session
+from inspector.speed import judge, speed_view
+from tests.inspector.conftest import buffer, loaded, machine, stats, turn
+
+PlanOf = Callable[..., Plan]
+
+# a hundred tokens a second at most at any depth, 40 to 80 of them expected
+FLAT = tuple(
+    RatePoint(depth=depth, bytes_per_token=400_000_000, ceiling=100.0, low=40.0, high=80.0)
+    for depth in (0, 2047)
+)
+
+
+@pytest.fixture
+def session(plan_of: PlanOf) -> Session:
+    made = Session()
+    made.planned(plan_of())
+    assert made.plan is not None
+    made.plan = msgspec.structs.replace(made.plan, curve=FLAT)
+    loaded(made)
+    return made
+
+
+def at_rate(session: Session, per_s: float, **values: Any) -> str:
+    """Finish a turn of 101 tokens at a rate and return the kind of verdict."""
+    base: dict[str, Any] = {"reply_tokens": 101, "decode_s": 100 / per_s}
+    session.conversation([turn(**(base | values))])
+    return judge(session).kind
+
+
+def test_measured_beside_predicted(session: Session) -> None:
+    assert at_rate(session, 60) == "inside"
+    view = speed_view(session)
+    assert view is not None
+    assert view.decode.measured == pytest.approx(60)
+    assert (view.decode.predicted_low, view.decode.predicted_high) == (40, 80)
+    assert view.decode.efficiency == pytest.approx(0.6)
+    assert view.decode.predicted_basis == "measured"
+    assert "400 MB" not in view.decode.formula
+    assert "381 MiB a token" in view.decode.formula
+    assert "40.0 GB/s (measured)" in view.decode.formula
+    assert view.explanation == ""
+    assert not view.alarming
+
+
+@pytest.mark.parametrize(("rate", "kind"), [(101.9, "inside"), (102.5, "above"), (150, "above")])
+def test_above_the_ceiling_by_more_than_two_per_cent_something_is_wrong(
+    session: Session, rate: float, kind: str
+) -> None:
+    assert at_rate(session, rate) == kind
+    sentence = judge(session).sentence
+    if kind == "above":
+        assert "the byte count or the bandwidth is wrong" in sentence
+        assert "40.0 GB/s of CPU was measured" in sentence
+        view = speed_view(session)
+        assert view is not None
+        assert view.alarming
+    else:
+        assert sentence == ""
+
+
+def test_far_below_without_evidence_the_reason_is_unknown(session: Session) -> None:
+    session.cores = 2
+    assert at_rate(session, 33) == "inside"
+    assert at_rate(session, 20) == "below"
+    assert judge(session).causes == ()
+    assert judge(session).sentence.endswith("The reason is unknown.")
+    assert "20% of the ceiling" in judge(session).sentence
+
+
+def test_too_few_tokens_measure_nothing(session: Session) -> None:
+    assert at_rate(session, 1, reply_tokens=5) == "unknown"
+    assert at_rate(session, 1, reply_tokens=1, decode_s=0.0) == "unknown"
+    assert judge(Session()).kind == "unknown"
+
+
+def cause(session: Session) -> str:
+    return judge(session).causes[0]
+
+
+def test_a39_more_threads_than_cores(session: Session) -> None:
+    session.cores = 2
+    at_rate(session, 5, threads=8)
+    assert cause(session) == "8 threads share 2 fast cores and wait for each other."
+
+
+def test_another_program_computes(session: Session) -> None:
+    session.busy = "Other programs use 1.9 processor cores, a compiler the most of them."
+    at_rate(session, 5)
+    assert cause(session) == session.busy
+
+
+def test_the_driver_moved_memory_out(session: Session) -> None:
+    at_rate(session, 5)
+    spilled = DeviceSample(name="CUDA0", kind="gpu", spilled_bytes=1 << 30, limited_by="heat")
+    session.memory(MemorySample(at_ms=2, devices=(spilled,)))
+    assert cause(session).startswith("The driver moved 1.00 GiB of CUDA0 to system memory")
+    assert "CUDA0 is held back by heat." in judge(session).causes
+
+
+def test_pages_of_the_model_are_not_in_memory(session: Session) -> None:
+    load = session.load
+    assert load is not None
+    session.load = msgspec.structs.replace(
+        load, buffers=(buffer("CPU_Mapped", "weights", 4 << 30),)
+    )
+    at_rate(session, 5)
+    session.memory(MemorySample(at_ms=2, private_bytes=1, mapped_bytes=1 << 30))
+    assert "Only 1.00 GiB of the model's 4.00 GiB lie in memory" in cause(session)
+    session.memory(MemorySample(at_ms=2, private_bytes=1, mapped_bytes=4 << 30))
+    assert judge(session).causes == ()
+
+
+def test_repacked_weights_need_no_pages(session: Session) -> None:
+    load = session.load
+    assert load is not None
+    session.load = msgspec.structs.replace(
+        load,
+        buffers=(
+            buffer("CPU_Mapped", "weights", 4 << 30),
+            buffer("CPU_REPACK", "weights", 3 << 30),
+        ),
+    )
+    at_rate(session, 5)
+    session.memory(MemorySample(at_ms=2, private_bytes=1, mapped_bytes=1 << 30))
+    assert judge(session).causes == ()
+
+
+def test_drawing_takes_the_time(session: Session) -> None:
+    at_rate(session, 5, sample_s=10.0)
+    assert "Drawing tokens took 50% of the time" in cause(session)
+
+
+def test_the_rate_falls_within_the_reply(session: Session) -> None:
+    times = [(1, 0.0)]
+    for block in range(12):
+        tokens, seconds = times[-1]
+        times.append((tokens + 20, seconds + (20 / 60 if block < 6 else 20 / 10)))
+    at_rate(session, 100 / 14, samples=tuple(times), reply_tokens=241)
+    assert "the rate fell from 60.0 tok/s to 10.0 tok/s" in cause(session)
+
+
+def test_compatibility_and_cache_type_count_on_the_processor(session: Session) -> None:
+    load = session.load
+    assert load is not None
+    session.load = msgspec.structs.replace(
+        load,
+        settings=msgspec.structs.replace(load.settings, compatibility=True, type_k="q8_0"),
+    )
+    session.cores = 16
+    at_rate(session, 5, threads=2)
+    assert len(judge(session).causes) == 3
+    assert cause(session).startswith("Compatibility mode")
+
+
+def test_a_short_reply_is_uncertain(session: Session) -> None:
+    at_rate(session, 5, reply_tokens=20, decode_s=19 / 5)
+    assert "The reply is short (20 tokens)" in cause(session)
+
+
+def test_rates_along_a_reply_stand_at_their_depth() -> None:
+    found = stats(
+        prompt_tokens=100, samples=((1, 0.0), (11, 0.1), (21, 1.0), (61, 2.0))
+    ).rates_along()
+    assert found == ((111, 20.0), (141, 40.0))
+    assert stats(prompt_tokens=100, reply_tokens=101, decode_s=2.0).rates_along() == ((150, 50.0),)
+    assert stats(reply_tokens=1, decode_s=0.0).rates_along() == ()
+
+
+def test_parts_of_the_first_token(session: Session) -> None:
+    session.conversation([turn(load_s=3.0, prefill_s=0.5, first_token_s=0.6)])
+    view = speed_view(session)
+    assert view is not None
+    first = view.first_token
+    assert first is not None
+    assert [part.label for part in first.parts] == [
+        "load",
+        "prefill of 60 tokens",
+        "template and first draw",
+    ]
+    assert sum(part.seconds for part in first.parts) == pytest.approx(first.total_s)
+    assert (first.new_tokens, first.reused_tokens) == (60, 40)
+
+
+def test_time_to_first_token_is_told_before_sending(session: Session) -> None:
+    session.conversation([turn(evaluated_tokens=100, prefill_s=1.0), turn(evaluated_tokens=1)])
+    session.draft(50, 400)
+    view = speed_view(session)
+    assert view is not None
+    assert view.draft_first_token is not None
+    assert view.draft_first_token.total_s == pytest.approx(0.5)
+    assert view.draft_first_token.basis == "planned"
+    assert view.draft_first_token.reused_tokens == 400
+    session.draft(None)
+    view = speed_view(session)
+    assert view is not None
+    assert view.draft_first_token is None
+
+
+def test_a_running_reply_is_held_against_its_own_depth(session: Session) -> None:
+    session.turn_started(prompt_tokens=500, reused_tokens=100, new_tokens=400)
+    session.read(200)
+    assert session.used_tokens == 300
+    session.tokens(40, 55.0)
+    assert session.used_tokens == 540
+    view = speed_view(session)
+    assert view is not None
+    assert view.decode.live
+    assert view.decode.measured == 55.0
+    assert view.decode.ceiling_name == "ceiling at 520 tokens"
+
+
+def test_without_anything_there_is_no_view(plan_of: PlanOf) -> None:
+    assert speed_view(Session()) is None
+    only_turn = Session()
+    only_turn.conversation([turn()])
+    view = speed_view(only_turn)
+    assert view is not None
+    assert view.decode.predicted is None
+    assert view.decode.measured is not None
+    plan: PlanRecord | None = only_turn.plan
+    assert plan is None
+    assert machine().accelerators == ()
