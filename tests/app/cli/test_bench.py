@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import run
+from app.data.conversations import ConversationStore
+from app.data.load_records import LoadRecords
+from app.engine import bandwidth
+from app.paths import Paths
+from inspector.plan_record import SettingsRecord
+from inspector.records import Identity, LoadRecord, TurnStats
+from tests.helpers.tiny_gguf import write_tiny_model
+
+
+@pytest.fixture(autouse=True)
+def small_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probe with small buffers: what is tested here is not the speed."""
+    monkeypatch.setattr(bandwidth, "LARGE_BYTES", 4 << 20)
+    monkeypatch.setattr(bandwidth, "MOST_BYTES", 2 << 20)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_tiny_model(tmp_path / "tiny.gguf")
+
+
+def test_bench_puts_measured_beside_predicted(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(
+        ["bench", str(tiny), "--prompt", "16", "--generate", "8", "--depth", "0,32", "--repeat",
+         "2", "--sequences", "1,2", "--json"]
+    )  # fmt: skip
+    data = json.loads(capsys.readouterr().out)
+    assert code == 0
+    rows = data["rows"]
+    assert [(row["test"], row["depth"], row["sequences"]) for row in rows] == [
+        ("prefill", 0, 1), ("decode", 0, 1), ("prefill", 32, 1), ("decode", 32, 1),
+        ("decode", 0, 2), ("decode", 32, 2),
+    ]  # fmt: skip
+    for row in rows:
+        assert len(row["samples"]) == 2
+        assert row["mean"] > 0
+        assert row["predicted"] > 0
+        assert row["efficiency"] == pytest.approx(row["mean"] / row["ceiling"])
+    assert data["bandwidth_source"] == "measured"
+    assert data["settings"]["n_ctx"] == 256
+    assert data["skipped"] == []
+
+
+def test_bench_as_a_table(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--prompt", "0", "--generate", "4", "--depth", "0", "--repeat", "1"]
+    assert run(["bench", str(tiny), *arguments]) == 0
+    text = capsys.readouterr().out
+    assert "ceiling" in text
+    assert "decode 4" in text
+    assert "prefill" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["nothing.gguf"], 3), (["FILE", "--repeat", "0"], 2), (["FILE", "--prompt", "-1"], 2)],
+)
+def test_bench_refuses_in_a_sentence(
+    arguments: list[str], code: int, tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["bench", *(str(tiny) if item == "FILE" else item for item in arguments)]) == code
+    assert capsys.readouterr().err.strip().endswith(".") or code == 2
+
+
+@pytest.mark.parametrize("depth", ["x", "-5", "1,,2"])
+def test_bench_takes_lists_of_numbers(depth: str, tiny: Path) -> None:
+    with pytest.raises(SystemExit) as error:
+        run(["bench", str(tiny), f"--depth={depth}"])
+    assert error.value.code == 2
+
+
+def test_devices_tell_bandwidth_and_its_basis(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["devices", "--json", "--no-probe"]) == 0
+    (host, *_) = json.loads(capsys.readouterr().out)["devices"]
+    assert host["bandwidth_source"] in {"unknown", "table"}
+    assert host["free_bytes"] <= host["total_bytes"]
+
+
+def test_devices_keep_the_probe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.cli import devices
+
+    monkeypatch.setattr(devices, "LARGE_BYTES", 1 << 20)
+    assert run(["devices", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)["devices"][0]
+    assert first["bandwidth_source"] == "measured"
+    assert first["bandwidth_threads"] >= 1
+    assert run(["devices"]) == 0
+    out = capsys.readouterr().out
+    assert "measured with" in out
+
+
+def test_report_of_a_chat(paths: Paths, capsys: pytest.CaptureFixture[str]) -> None:
+    record = LoadRecord(at_ms=1, identity=Identity(engine="x"), settings=SettingsRecord(n_ctx=4096))
+    stats = TurnStats(
+        n_ctx=4096, prompt_tokens=10, reused_tokens=0, evaluated_tokens=10, reply_tokens=21,
+        decode_s=2.0, load_id=LoadRecords(paths.load_records).keep(record),
+    )  # fmt: skip
+    store = ConversationStore(paths.store)
+    chat = store.create("Ships")
+    question = store.add_message(chat.id, None, "user", "Hello")
+    reply = store.start_reply(chat.id, question.id, model_name="M")
+    store.save_reply(reply.id, "Hi", state="complete", stats=stats)
+    store.close()
+
+    assert run(["report", "Ships"]) == 0
+    assert "10.0" in capsys.readouterr().out
+    assert run(["report", "Ships", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["turns"][0]["decode_per_s"] == 10
+    assert list(data["loads"]) == [record.id]
+    output = paths.data / "report.md"
+    assert run(["report", "Ships", "--output", str(output)]) == 0
+    assert output.read_text().startswith("# Ships")
+    assert run(["report", "No such chat"]) == 2
+    assert "No chat has the id or title" in capsys.readouterr().err

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.data import probe
+from app.data.probe import (
+    HostMemory,
+    Nvidia,
+    Reported,
+    host_memory,
+    keep_bandwidth,
+    kept_bandwidth,
+    machine_of,
+    nvidia_devices,
+)
+from app.data.state import StateFile
+from app.paths import Paths
+from gguf_tools.hardware import parse_hardware
+from inspector.records import BandwidthRecord
+from resources.loader import read_text
+
+GIB = 1 << 30
+TABLE = parse_hardware(read_text("hardware.json"))
+HOST = HostMemory(32 * GIB, 20 * GIB)
+CPU = Reported("CPU", "Some CPU", "cpu", "CPU", 32 * GIB, 32 * GIB)
+CARD = Reported("CUDA0", "NVIDIA GeForce RTX 4090", "gpu", "CUDA", 24 * GIB, 23 * GIB)
+
+
+def record(rate: float = 40e9, *, threads: int = 2, size: int = 100 << 20) -> BandwidthRecord:
+    return BandwidthRecord(at_ms=1, threads=threads, buffer_bytes=size, samples=(rate,) * 3)
+
+
+# --- memory
+
+
+def test_memory_is_what_a_container_leaves(tmp_path: Path) -> None:
+    whole = host_memory(tmp_path)
+    assert 0 < whole.free_bytes <= whole.total_bytes
+    (tmp_path / "memory.max").write_text("1000000\n")
+    (tmp_path / "memory.current").write_text("600000\n")
+    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 100000\nactive_file 9\n")
+    assert host_memory(tmp_path) == HostMemory(1_000_000, 500_000)
+    (tmp_path / "memory.max").write_text("max\n")
+    assert host_memory(tmp_path).total_bytes == whole.total_bytes
+
+
+def test_memory_of_the_older_kind_of_container(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    (folder / "memory.limit_in_bytes").write_text("2000000")
+    (folder / "memory.usage_in_bytes").write_text("500000")
+    assert host_memory(tmp_path) == HostMemory(2_000_000, 1_500_000)
+    (folder / "memory.limit_in_bytes").write_text(str(1 << 62))
+    assert host_memory(tmp_path).total_bytes > 2_000_000
+
+
+# --- bandwidth is kept for the computer
+
+
+def test_a_probe_is_kept_by_processor_threads_and_size(paths: Paths) -> None:
+    state = StateFile(paths.state)
+    assert kept_bandwidth(state, "cpu", 2, 100 << 20) is None
+    keep_bandwidth(state, "cpu", record())
+    again = StateFile(paths.state)
+    assert kept_bandwidth(again, "cpu", 2, 100 << 20) == record()
+    assert kept_bandwidth(again, "cpu", 2, 110 << 20) == record()
+    assert kept_bandwidth(again, "cpu", 2, 200 << 20) is None
+    assert kept_bandwidth(again, "cpu", 1, 100 << 20) is None
+    assert kept_bandwidth(again, "other", 2, 100 << 20) is None
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b"{", b"[]", b'{"at_ms":1,"threads":1,"buffer_bytes":1,"samples":[]}']
+)
+def test_a_damaged_probe_counts_as_none(
+    paths: Paths, kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = StateFile(paths.state)
+    monkeypatch.setattr(state, "blob", lambda _name: kept)
+    assert kept_bandwidth(state, "cpu", 2, 100) is None
+
+
+def test_median_spread_and_cache_of_a_probe() -> None:
+    probed = BandwidthRecord(
+        at_ms=1, threads=1, buffer_bytes=1, samples=(10.0, 30.0, 20.0, 22.0), large_bytes_per_s=10.0
+    )
+    assert probed.bytes_per_s == 21
+    assert probed.cached
+    assert probed.spread == pytest.approx((22 - 20) / 2 / 21)
+    assert not record().cached
+
+
+# --- the machine
+
+
+def machine(*reported: Reported, **values: Any) -> Any:
+    base: dict[str, Any] = {"cpu": "Some CPU", "cores": 4, "host": HOST}
+    return machine_of(reported, TABLE, **(base | values))
+
+
+def test_bandwidth_says_where_it_comes_from() -> None:
+    assert machine(CPU).cpu.bandwidth_bytes_per_s is None
+    measured = machine(CPU, bandwidth=record()).cpu
+    assert (measured.bandwidth_bytes_per_s, measured.bandwidth_basis) == (40e9, "measured")
+    (published,) = machine(CPU, CARD).accelerators
+    assert published.bandwidth_basis == "table"
+    assert published.bandwidth_bytes_per_s == pytest.approx(1.008e12, rel=0.01)
+    stranger = Reported("Vulkan0", "Nobody's Card", "gpu", "Vulkan", 8 * GIB, 7 * GIB)
+    (unknown,) = machine(CPU, stranger).accelerators
+    assert unknown.bandwidth_bytes_per_s is None
+
+
+def test_main_memory_is_the_systems_figure_not_the_engines() -> None:
+    host = machine(CPU).cpu
+    assert (host.total_bytes, host.free_bytes) == (32 * GIB, 20 * GIB)
+
+
+def test_the_driver_knows_better_than_the_table() -> None:
+    card = Nvidia(
+        name=CARD.description,
+        bus_id="0",
+        total_bytes=24 * GIB,
+        free_bytes=5 * GIB,
+        bandwidth_bytes_per_s=9.9e11,
+        link_bytes_per_s=3.15e10,
+    )
+    (device,) = machine(CPU, CARD, cards=(card,)).accelerators
+    assert (device.bandwidth_bytes_per_s, device.bandwidth_basis) == (9.9e11, "read")
+    assert device.free_bytes == 5 * GIB
+    assert device.link_bytes_per_s == 3.15e10
+
+
+def test_two_cards_of_one_name_take_one_answer_each() -> None:
+    cards = tuple(
+        Nvidia(name=CARD.description, bus_id=str(index), total_bytes=24 * GIB, free_bytes=free)
+        for index, free in enumerate((5 * GIB, 7 * GIB))
+    )
+    second = Reported("CUDA1", CARD.description, "gpu", "CUDA", 24 * GIB, 23 * GIB)
+    devices = machine(CPU, CARD, second, cards=cards).accelerators
+    assert [device.free_bytes for device in devices] == [5 * GIB, 7 * GIB]
+    assert len({device.memory_pool for device in devices}) == 2
+
+
+def test_order_of_devices_is_the_engines() -> None:
+    remote = Reported("RPC0", "127.0.0.1:50052", "gpu", "RPC", 8 * GIB, 8 * GIB)
+    shared = Reported("Vulkan1", "Some iGPU", "igpu", "Vulkan", 16 * GIB, 10 * GIB)
+    names = [item.name for item in machine(CPU, CARD, shared, remote).accelerators]
+    assert names == ["RPC0", "CUDA0"]
+    (only,) = machine(CPU, shared, bandwidth=record()).accelerators
+    assert only.kind == "igpu"
+    assert only.memory_pool == probe.CPU_POOL
+    assert only.bandwidth_bytes_per_s == 40e9
+    (far,) = machine(CPU, remote).accelerators
+    assert far.kind == "rpc"
+    assert far.bandwidth_bytes_per_s is None
+
+
+# --- NVIDIA's library
+
+
+class _Error(Exception):
+    pass
+
+
+class _Library:
+    """What is used of pynvml, with one card whose driver doesn't know everything."""
+
+    NVMLError = _Error
+    NVML_CLOCK_MEM = 2
+
+    def __init__(self, *, broken: bool = False, knows_bus: bool = True) -> None:
+        self._broken = broken
+        self._knows_bus = knows_bus
+        self.open = 0
+
+    def nvmlInit(self) -> None:
+        if self._broken:
+            raise _Error("no driver")
+        self.open += 1
+
+    def nvmlShutdown(self) -> None:
+        self.open -= 1
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 1
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetName(self, _handle: int) -> bytes:
+        return b"NVIDIA GeForce RTX 4090"
+
+    def nvmlDeviceGetMemoryInfo(self, _handle: int) -> Any:
+        return SimpleNamespace(total=24 * GIB, free=20 * GIB)
+
+    def nvmlDeviceGetMaxClockInfo(self, _handle: int, clock: int) -> int:
+        assert clock == self.NVML_CLOCK_MEM
+        return 10501
+
+    def nvmlDeviceGetMemoryBusWidth(self, _handle: int) -> int:
+        if not self._knows_bus:
+            raise _Error("not supported")
+        return 384
+
+    def nvmlDeviceGetMaxPcieLinkGeneration(self, _handle: int) -> int:
+        return 4
+
+    def nvmlDeviceGetMaxPcieLinkWidth(self, _handle: int) -> int:
+        return 16
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _handle: int) -> int:
+        return 0x4
+
+
+def test_a_card_tells_clock_bus_link_and_what_holds_it_back() -> None:
+    library = _Library()
+    (card,) = nvidia_devices(library)
+    assert card.name == "NVIDIA GeForce RTX 4090"
+    assert card.bandwidth_bytes_per_s == pytest.approx(1.008e12, rel=0.001)
+    assert card.link == "PCIe 4.0 ×16"
+    assert card.link_bytes_per_s == pytest.approx(31.5e9, rel=0.01)
+    assert card.limited_by == "its power limit"
+    assert card.bus_id == ""
+    assert library.open == 0
+
+
+def test_what_a_driver_does_not_know_is_unknown() -> None:
+    (card,) = nvidia_devices(_Library(knows_bus=False))
+    assert card.bandwidth_bytes_per_s is None
+    assert nvidia_devices(_Library(broken=True)) == ()
+
+
+def test_without_the_binding_there_are_no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_name: str) -> None:
+        raise ImportError
+
+    monkeypatch.setattr("app.data.probe.importlib.import_module", fail)
+    assert nvidia_devices() == ()
+
+
+# --- who else computes
+
+
+class _Process:
+    def __init__(self, pid: int, name: str, percent: float) -> None:
+        self.pid = pid
+        self._name = name
+        self._percent = percent
+
+    def cpu_percent(self, _interval: float | None = None) -> float:
+        return self._percent
+
+    def name(self) -> str:
+        return self._name
+
+
+@pytest.mark.parametrize(
+    ("processes", "words"),
+    [
+        ([], ""),
+        ([_Process(1, "idle", 5.0)], ""),
+        ([_Process(1, "compiler", 150.0), _Process(2, "browser", 30.0)], "1.8 processor cores"),
+        ([_Process(7, "engine", 400.0)], ""),
+    ],
+)
+def test_other_programs_are_named(
+    processes: list[_Process], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.data.probe.psutil.process_iter", lambda: processes)
+    sentence = probe.busy_sentence([7], interval_s=0.01)
+    assert words in sentence
+    assert bool(sentence) == bool(words)
+    if words:
+        assert "compiler the most" in sentence
