@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -9,11 +11,15 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from inspector.views import Basis
 from inspector.widgets.drawing import draw_text, mirrored
 from inspector.widgets.palette import Painted, Palette
-from inspector.widgets.text import basis_sentence, tip
+from inspector.widgets.text import basis_sentence, basis_word, tip
 
 __all__ = ["FactRow"]
 
 _TEXT_PX = 12.5
+_BASIS_PX = 10.5
+
+# What a card's heading says of all its rows is not said again in each.
+_PLAIN: Final = ("file", "measured")
 
 
 class FactRow(Painted):
@@ -78,6 +84,23 @@ class FactRow(Painted):
         painter.setPen(theme.colour("ink"))
         place = mirrored(QRectF(0, 0 if fits else line, width, line), width, self.is_mirrored)
         draw_text(painter, place, metrics.elidedText(self._value, elide, width), at_end=True)
+        self._draw_basis(painter, width, line)
+
+    def _draw_basis(self, painter: QPainter, width: float, line: float) -> None:
+        """Name the basis between label and value if it is not plain and there is room."""
+        word = basis_word(self._fact[2]) if self._fact and self._fact[2] not in _PLAIN else ""
+        theme = self.theme
+        font, small = theme.font(_TEXT_PX), theme.font(_BASIS_PX)
+        gap = theme.px(8)
+        left = QFontMetricsF(font).horizontalAdvance(self._label) + 2 * gap
+        right = width - QFontMetricsF(font).horizontalAdvance(self._value) - gap
+        size = QFontMetricsF(small).horizontalAdvance(word)
+        if not word or not self._fits(self.width()) or right - size < left:
+            return
+        painter.setFont(small)
+        painter.setPen(theme.colour("faint"))
+        place = QRectF(right - size - 1, 0, size + 1, line)
+        draw_text(painter, mirrored(place, width, self.is_mirrored), word, at_end=True)
 
     def _fits(self, width: int) -> bool:
         metrics = QFontMetricsF(self.theme.font(_TEXT_PX))

@@ -9,7 +9,15 @@ from inspector.views import GrowthView
 from inspector.widgets.card import Card
 from inspector.widgets.palette import Palette
 from inspector.widgets.plot_slot import PlotLoader, PlotSlot
-from inspector.widgets.text import basis_sentence, fill, grouped, joined, tip, tokens_short
+from inspector.widgets.text import (
+    basis_sentence,
+    basis_word,
+    fill,
+    grouped,
+    joined,
+    tip,
+    tokens_short,
+)
 from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["GrowthCard"]
@@ -39,11 +47,10 @@ class GrowthCard(Card):
         if view == self._view:
             return
         self._view = view
+        slope = view.cache_type
         if view.bytes_per_token is not None:
-            per_token = fill(self.tr("%1 / token"), format_bytes(view.bytes_per_token))
-            self.header.set_summary(per_token)
-        else:
-            self.header.set_summary(view.cache_type)
+            slope = fill(self.tr("%1 / token"), format_bytes(view.bytes_per_token))
+        self.header.set_summary(joined((slope, basis_word(view.basis))))
         self.header.setToolTip(tip((self.header.text(), view.formula, basis_sentence(view.basis))))
         self.plot.set_view(view)
         self.fits.show_text(self._fits(view))
@@ -70,6 +77,8 @@ class GrowthCard(Card):
             return ""
         ends = [(view.cache_type, view.budget_tokens)]
         ends += [(other.cache_type, other.budget_tokens) for other in view.alternatives]
+        if all(tokens == 0 for _, tokens in ends):
+            return self.tr("The budget has no room for a cache of any type.")
         if all(tokens is None for _, tokens in ends):
             return self.tr("The whole window fits into the budget.")
         parts = [

@@ -12,7 +12,15 @@ from itertools import pairwise
 
 from inspector.views import CurvePoint, GrowthView
 
-__all__ = ["Axes", "axes", "byte_step", "split_at_now", "token_step", "value_at"]
+__all__ = [
+    "Axes",
+    "axes",
+    "byte_step",
+    "rounded_end",
+    "split_at_now",
+    "token_step",
+    "value_at",
+]
 
 # A budget far above the line would press the line flat; it is said in words instead.
 _FAR_BUDGET = 1.7
@@ -35,6 +43,13 @@ def token_step(last_tokens: int) -> int:
     while last_tokens / step >= 4:
         step *= 2
     return step
+
+
+def rounded_end(last_tokens: int) -> int:
+    """Return the next step if it is within a hundredth: an axis to 8,191 ends at 8K."""
+    step = token_step(last_tokens)
+    end = -(-last_tokens // step) * step
+    return end if end - last_tokens <= last_tokens / 100 else last_tokens
 
 
 def byte_step(last_bytes: int) -> int:

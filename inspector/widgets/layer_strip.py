@@ -150,9 +150,10 @@ class LayerStrip(Painted):
         QToolTip.showText(at, tip(self.explanation(index)), self)
 
     def _colour(self, device: int) -> QColor:
-        if self._view is not None and self._view.devices[device].slow:
+        if self._view is None or self._view.devices[device].slow:
             return self.theme.colour("danger")
-        return self.theme.colour(_FAST_TOKENS[device % len(_FAST_TOKENS)])
+        place = sum(not item.slow for item in self._view.devices[:device])
+        return self.theme.colour(_FAST_TOKENS[place % len(_FAST_TOKENS)])
 
 
 def _runs(view: LayersView) -> list[str]:

@@ -152,11 +152,12 @@ class MetadataDialog(QDialog):
             f" QTableView::item {{ padding: 0 {theme.px(6)}px; border: none; }}"
             f" QTableView:focus {{ border-color: {theme.css('accent')}; }}"
             f" QHeaderView, QHeaderView::section {{ background: {theme.css('panel')};"
-            f" color: {theme.css('dim')}; border: none; padding: {theme.px(5)}px; }}"
+            f" color: {theme.css('dim')}; border: none; padding: 0 {theme.px(6)}px; }}"
         )
         header = self.table.horizontalHeader()
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignVCenter)
         header.setStretchLastSection(True)
+        header.setFixedHeight(theme.px(30))
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.resizeSection(0, theme.px(290))
         header.resizeSection(1, theme.px(110))

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFont, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
-from inspector.views import PanelView
+from inspector.views import LayersView, PanelView
 from inspector.widgets.budget_card import BudgetCard
 from inspector.widgets.card import Card
 from inspector.widgets.finding_card import FindingsCard
@@ -110,8 +110,7 @@ class InspectorPanel(QScrollArea):
             if is_empty and view.state == "none"
             else ""
         )
-        in_finding = any(finding.layers is not None for finding in view.findings)
-        self.budget.set_views(view.budgets, None if in_finding else view.layers)
+        self.budget.set_views(view.budgets, _layers_apart(view))
         self.budget.setVisible(bool(view.budgets))
         self.findings.set_views(view.findings)
         if view.growth is not None:
@@ -172,3 +171,11 @@ class InspectorPanel(QScrollArea):
         self._set_margins()
         self._column.setSpacing(theme.px(12))
         self.verticalScrollBar().setSingleStep(theme.px(24))
+
+
+def _layers_apart(view: PanelView) -> LayersView | None:
+    """Return the layers if they lie on several devices and no finding shows them."""
+    if view.layers is None or any(finding.layers is not None for finding in view.findings):
+        return None
+    is_shared = len({layer.device for layer in view.layers.layers}) > 1
+    return view.layers if is_shared else None

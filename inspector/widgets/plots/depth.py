@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
 from inspector.views import SpeedView
-from inspector.widgets.growth_geometry import token_step
+from inspector.widgets.growth_geometry import rounded_end, token_step
 from inspector.widgets.palette import Palette
 from inspector.widgets.plots.base import BasePlot, curve, dashed, solid
 from inspector.widgets.text import fill, grouped, number, rate, tokens_short
@@ -114,6 +114,7 @@ class Plot(BasePlot):
             last, top = max(last, point.depth_tokens), max(top, point.ceiling, point.high)
         for turn in measured:
             last, top = max(last, turn.depth_tokens), max(top, turn.per_s)
+        last = rounded_end(last)
         step = token_step(last)
         self.set_axes(
             last,

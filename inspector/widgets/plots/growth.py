@@ -191,7 +191,7 @@ class Plot(BasePlot):
                 self._draw_ring(painter, self.to_px(kink.tokens, value), "kv_used", 2.5)
         if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:
             self._draw_ring(painter, self.words.point_of("end", view), "warning", 3.5)
-        if view.now is not None:
+        if view.now is not None and view.now.tokens > 0:
             self.draw_dot(painter, self.words.point_of("now", view), "ink", DOT_PX)
 
     def _draw_ring(self, painter: QPainter, at: QPointF, token: str, radius_px: float) -> None:

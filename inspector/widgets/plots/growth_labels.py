@@ -40,7 +40,7 @@ class GrowthLabels:
         """
         texts = self._label_texts(view, ends)
         self.placed = self._placed(texts, view, ends)
-        if view.now is not None and "now" not in self.placed:
+        if view.now is not None and "now" in texts and "now" not in self.placed:
             short = fill(_tr("%1 tok"), grouped(view.now.tokens))
             texts["now"] = (short, texts["now"][1])
             self.placed = self._placed(texts, view, ends)
@@ -86,7 +86,7 @@ class GrowthLabels:
     def mark_points(self, view: GrowthView, ends: Axes) -> list[QPointF]:
         """Return where dots and rings are drawn that labels keep off."""
         points = []
-        if view.now is not None:
+        if view.now is not None and view.now.tokens > 0:
             points.append(self.point_of("now", view))
         if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:
             points.append(self.point_of("end", view))
@@ -110,7 +110,7 @@ class GrowthLabels:
     def _label_texts(self, view: GrowthView, ends: Axes) -> dict[str, tuple[str, str]]:
         """Return text and colour by key, the most important first."""
         texts: dict[str, tuple[str, str]] = {}
-        if view.now is not None:
+        if view.now is not None and view.now.tokens > 0:
             now = fill(
                 _tr("%1 tok · %2"), grouped(view.now.tokens), format_bytes(view.now.size_bytes)
             )
@@ -118,7 +118,7 @@ class GrowthLabels:
         if ends.shows_budget and view.budget_bytes is not None:
             left = view.budget_bytes - (view.now.size_bytes if view.now is not None else 0)
             text = _tr("budget left %1") if left >= 0 else _tr("over the budget by %1")
-            if view.now is None:
+            if "now" not in texts and left > 0:
                 text = _tr("budget %1")
             texts["budget"] = (fill(text, format_bytes(abs(left))), "warning")
         if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inspector.views import CurvePoint, GrowthView
-from inspector.widgets.growth_geometry import axes, split_at_now, token_step, value_at
+from inspector.widgets.growth_geometry import axes, rounded_end, split_at_now, token_step, value_at
 from tests.helpers.panel_samples import GIB, KIB, SPLIT_GROWTH, line
 
 
@@ -38,6 +38,10 @@ def test_a_far_budget_does_not_press_the_line_flat() -> None:
     found = axes(replace(SPLIT_GROWTH, budget_bytes=100 * GIB))
     assert not found.shows_budget
     assert found.last_bytes < 6 * GIB
+
+
+def test_an_axis_that_ends_just_before_a_step_goes_to_it() -> None:
+    assert [rounded_end(last) for last in (8191, 8192, 6000)] == [8192, 8192, 6000]
 
 
 def test_values_on_a_line_with_a_kink() -> None:

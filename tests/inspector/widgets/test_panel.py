@@ -63,6 +63,10 @@ def test_the_strip_stands_where_no_finding_shows_it(make_panel: MakePanel) -> No
     assert panel.budget.strip.isHidden()
     panel.set_view(FULL)
     assert panel.budget.strip.isVisible()
+    assert FULL.layers is not None
+    alone = tuple(replace(layer, device=0) for layer in FULL.layers.layers)
+    panel.set_view(replace(FULL, layers=replace(FULL.layers, layers=alone)))
+    assert panel.budget.strip.isHidden()
 
 
 def test_the_same_view_draws_nothing(make_panel: MakePanel, counter: Callable[..., Any]) -> None:
