@@ -15,7 +15,7 @@ from inspector.views import CurvePoint, GrowthView
 from inspector.widgets.growth_geometry import Axes, axes, split_at_now, value_at
 from inspector.widgets.palette import Palette
 from inspector.widgets.plots.base import BasePlot, curve, dashed, solid
-from inspector.widgets.plots.growth_labels import DOT_PX, GrowthLabels
+from inspector.widgets.plots.growth_labels import DOT_PX, GrowthLabels, has_end
 from inspector.widgets.text import basis_sentence, fill, grouped, tokens_short
 
 __all__ = ["Plot"]
@@ -189,7 +189,7 @@ class Plot(BasePlot):
             value = value_at(view.line, kink.tokens)
             if value is not None:
                 self._draw_ring(painter, self.to_px(kink.tokens, value), "kv_used", 2.5)
-        if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:
+        if has_end(view, ends):
             self._draw_ring(painter, self.words.point_of("end", view), "warning", 3.5)
         if view.now is not None and view.now.tokens > 0:
             self.draw_dot(painter, self.words.point_of("now", view), "ink", DOT_PX)

@@ -15,7 +15,7 @@ from inspector.widgets.placing import Box, Segment, Wish, around, place_labels
 from inspector.widgets.plots.base import BasePlot
 from inspector.widgets.text import fill, grouped, tokens_short
 
-__all__ = ["DOT_PX", "GrowthLabels", "Label"]
+__all__ = ["DOT_PX", "GrowthLabels", "Label", "has_end"]
 
 DOT_PX: Final = 4
 
@@ -88,7 +88,7 @@ class GrowthLabels:
         points = []
         if view.now is not None and view.now.tokens > 0:
             points.append(self.point_of("now", view))
-        if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:
+        if has_end(view, ends):
             points.append(self.point_of("end", view))
         return points
 
@@ -121,8 +121,8 @@ class GrowthLabels:
             if "now" not in texts and left > 0:
                 text = _tr("budget %1")
             texts["budget"] = (fill(text, format_bytes(abs(left))), "warning")
-        if view.budget_tokens is not None and view.budget_tokens <= ends.last_tokens:
-            texts["end"] = (tokens_short(view.budget_tokens), "warning")
+        if has_end(view, ends):
+            texts["end"] = (tokens_short(view.budget_tokens or 0), "warning")
         if view.trained_tokens is not None and view.trained_tokens < ends.last_tokens:
             texts["trained"] = (
                 fill(_tr("trained %1"), tokens_short(view.trained_tokens)),
@@ -186,6 +186,11 @@ class GrowthLabels:
             y = self._plot.to_px(0, view.budget_bytes or 0).y()
             segments.append(((area.left(), y, area.right(), y), 4.0))
         return segments
+
+
+def has_end(view: GrowthView, ends: Axes) -> bool:
+    """Tell whether the budget ends somewhere on the axis, and not at its very beginning."""
+    return view.budget_tokens is not None and 0 < view.budget_tokens <= ends.last_tokens
 
 
 def _tr(text: str) -> str:
