@@ -25,6 +25,7 @@ __all__ = ["PlanError", "budgets", "device_of_buffer", "plan_errors", "worst_err
 
 _SUFFIX: Final = re.compile(r"(_Mapped|_Private|_Split|_REPACK|\[.*\])+$")
 _HOST: Final = frozenset({"CPU", "AMX", "BLAS", "KleidiAI"})
+_LOG_ROUNDING_BYTES: Final = (1 << 20) // 200 + 1
 _TELLING_BYTES: Final = 1 << 20  # smaller rows don't decide how good a plan was
 
 
@@ -39,8 +40,14 @@ class PlanError:
 
     @property
     def error(self) -> float | None:
-        """Return the share by which the plan was too high, None if there is nothing."""
-        return self.planned_bytes / self.engine_bytes - 1 if self.engine_bytes else None
+        """Return the share by which the plan was too high, None if there is nothing.
+
+        The log prints sizes to 0.01 MiB, so a difference within that is none.
+        """
+        if not self.engine_bytes:
+            return None
+        off = self.planned_bytes - self.engine_bytes
+        return 0.0 if abs(off) <= _LOG_ROUNDING_BYTES else off / self.engine_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,10 @@ def test_the_plan_stands_beside_the_engine(plan_of: PlanOf) -> None:
     rows = plan_errors(record)
     assert [row.what for row in rows] == ["weights", "kv", "compute", "output"]
     assert all(row.error == 0 for row in rows)
+    rounded = msgspec.structs.replace(
+        record, buffers=(buffer("CPU", "output", rows[-1].engine_bytes + 5000),)
+    )
+    assert plan_errors(rounded)[-1].error == 0
     off = msgspec.structs.replace(record, buffers=(buffer("CPU", "compute", 100 * MIB),))
     worst = worst_error(plan_errors(off))
     assert worst is not None
