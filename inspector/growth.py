@@ -1,0 +1,88 @@
+"""How the KV cache grows with the conversation, for the chosen type and the usual ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from gguf_tools.kv import KvCache, kv_caches
+from gguf_tools.plan import Plan
+from gguf_tools.quants import cache_type
+from gguf_tools.settings import refusal
+from gguf_tools.units import ceil_div
+from inspector.plan_record import GrowthLine
+
+__all__ = ["growth_lines", "kv_formula"]
+
+_CACHE_TYPES: Final = ("f16", "q8_0", "q4_0")
+
+
+def growth_lines(plan: Plan) -> tuple[GrowthLine, ...]:
+    """Return the cache's growth to the trained length, for the chosen type and the usual ones."""
+    shape, load = plan.facts.shape, plan.load
+    assert shape is not None
+    settings = plan.memory.settings.kv
+    chosen = settings.type_k.name.lower()
+    if settings.type_v is not settings.type_k:
+        chosen = f"{chosen}/{settings.type_v.name.lower()}"
+    end = max(settings.context, plan.facts.context_length or 0)
+    lines = [GrowthLine(cache_type=chosen, points=_corners(plan.memory.caches, plan, end))]
+    for name in _CACHE_TYPES:
+        if name == chosen or refusal(shape, replace(load, type_k=name, type_v=name)) is not None:
+            continue
+        kind = cache_type(name)
+        caches = kv_caches(shape, replace(settings, type_k=kind, type_v=kind))
+        lines.append(GrowthLine(cache_type=name, points=_corners(caches, plan, end)))
+    return tuple(lines)
+
+
+def _corners(caches: tuple[KvCache, ...], plan: Plan, end: int) -> tuple[tuple[int, int], ...]:
+    """Return where the line of bytes over tokens bends: where a window is full."""
+    state = plan.memory.state_bytes // max(plan.memory.settings.sequences, 1)
+    bends = {0, end}
+    for cache in caches:
+        if not cache.grows:
+            bends.add(min(cache.cells * cache.tokens_per_cell, end))
+    corners = []
+    for tokens in sorted(bends):
+        used = state
+        for cache in caches:
+            cells = ceil_div(tokens, cache.tokens_per_cell)
+            if not cache.grows:
+                cells = min(cells, cache.cells)
+            used += cells * cache.bytes_per_cell
+        corners.append((tokens, used))
+    return tuple(corners)
+
+
+def kv_formula(plan: Plan) -> str:
+    """Return the cache's size per token with its values filled in."""
+    facts, memory = plan.facts, plan.memory
+    growing = [cache for cache in memory.caches if cache.grows]
+    if not growing:
+        return "This model keeps no cache that grows with the context."
+    main = growing[0]
+    rows = {(layer.k_row_bytes, layer.v_row_bytes) for layer in main.layers}
+    total = f"{memory.kv_bytes_per_token:,} B a token"
+    kv_heads = set(facts.kv_heads or ()) - {0}
+    kind = memory.settings.kv.type_k
+    even = len(rows) == 1 and len(kv_heads) == 1 and len(growing) == 1
+    if even:
+        k_row, v_row = next(iter(rows))
+        heads = next(iter(kv_heads))
+        if k_row == v_row and facts.key_length == facts.value_length:
+            each = kind.block_bytes / kind.block
+            formula = (
+                f"2 (K and V) × {len(main.layers)} layers × {heads} KV heads × "
+                f"{facts.key_length} values × {each:g} B ({kind.name.lower()}) = {total}"
+            )
+        else:
+            formula = f"{len(main.layers)} layers × ({k_row:,} B of K + {v_row:,} B of V) = {total}"
+    else:
+        count = sum(len(cache.layers) for cache in growing)
+        formula = f"K and V rows of {count} layers, summed: {total}"
+    windows = [cache for cache in memory.caches if not cache.grows]
+    if windows:
+        count = sum(len(cache.layers) for cache in windows)
+        formula += f"; {count} sliding layers stop growing at {windows[0].cells:,} tokens"
+    return formula
