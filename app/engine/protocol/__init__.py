@@ -1,0 +1,112 @@
+"""What the window's side and the worker's side say to each other: the only thing they share.
+
+One JSON object a line, UTF-8, bytes split at newlines before anything is decoded. The worker
+speaks first (`Hello`). Every request carries an id and is answered by messages with the same id,
+the last of which is final (`is_final`). One request that uses the model runs at a time; a second
+one is refused with ``Failed(kind="busy")``, while `CountTokens`, `QueryMemory` and `Cancel` are
+served at once.
+"""
+
+from __future__ import annotations
+
+from app.engine.protocol.answers import (
+    Benched,
+    Chunk,
+    Counted,
+    Done,
+    DryRan,
+    EngineMessage,
+    Failed,
+    Hello,
+    Loaded,
+    Measured,
+    MemoryNow,
+    Progress,
+    Rendered,
+    Started,
+    Unloaded,
+    is_final,
+)
+from app.engine.protocol.lines import (
+    LineSplitter,
+    ProtocolError,
+    decode_message,
+    decode_request,
+    encode_line,
+)
+from app.engine.protocol.requests import (
+    Bench,
+    Cancel,
+    CountTokens,
+    DryRun,
+    Fault,
+    Generate,
+    Load,
+    Measure,
+    QueryMemory,
+    Render,
+    Request,
+    Unload,
+)
+from app.engine.protocol.values import (
+    MAX_LINE_BYTES,
+    PROTOCOL_VERSION,
+    ChatMessage,
+    ChatPrompt,
+    DeviceInfo,
+    EngineBuffer,
+    FailureKind,
+    LoadOptions,
+    ModelInfo,
+    PromptFit,
+    SamplingOptions,
+    StopReason,
+)
+
+__all__ = [
+    "MAX_LINE_BYTES",
+    "PROTOCOL_VERSION",
+    "Bench",
+    "Benched",
+    "Cancel",
+    "ChatMessage",
+    "ChatPrompt",
+    "Chunk",
+    "CountTokens",
+    "Counted",
+    "DeviceInfo",
+    "Done",
+    "DryRan",
+    "DryRun",
+    "EngineBuffer",
+    "EngineMessage",
+    "Failed",
+    "FailureKind",
+    "Fault",
+    "Generate",
+    "Hello",
+    "LineSplitter",
+    "Load",
+    "LoadOptions",
+    "Loaded",
+    "Measure",
+    "Measured",
+    "MemoryNow",
+    "ModelInfo",
+    "Progress",
+    "PromptFit",
+    "ProtocolError",
+    "QueryMemory",
+    "Render",
+    "Rendered",
+    "Request",
+    "SamplingOptions",
+    "Started",
+    "StopReason",
+    "Unload",
+    "Unloaded",
+    "decode_message",
+    "decode_request",
+    "encode_line",
+    "is_final",
+]

@@ -1,0 +1,209 @@
+"""What the worker says."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from app.engine.protocol.values import (
+    DeviceInfo,
+    EngineBuffer,
+    FailureKind,
+    ModelInfo,
+    PromptFit,
+    StopReason,
+    Value,
+)
+from inspector.records import TurnStats
+
+__all__ = [
+    "Benched",
+    "Chunk",
+    "Counted",
+    "Done",
+    "DryRan",
+    "EngineMessage",
+    "Failed",
+    "Hello",
+    "Loaded",
+    "Measured",
+    "MemoryNow",
+    "Progress",
+    "Rendered",
+    "Started",
+    "Unloaded",
+    "is_final",
+]
+
+
+class Hello(Value, frozen=True, kw_only=True, tag="hello"):
+    """First message of a worker."""
+
+    protocol: int
+    pid: int
+    engine: str
+    devices: tuple[DeviceInfo, ...]
+    system_info: str
+    cpu: str
+
+
+class Progress(Value, frozen=True, kw_only=True, tag="progress"):
+    """Of a load (fraction only) or of a prefill (with tokens)."""
+
+    id: int
+    phase: Literal["load", "prefill"]
+    fraction: float
+    done_tokens: int = 0
+    total_tokens: int = 0
+
+
+class Loaded(Value, frozen=True, kw_only=True, tag="loaded"):
+    """Final."""
+
+    id: int
+    model: ModelInfo
+
+
+class DryRan(Value, frozen=True, kw_only=True, tag="dry_ran"):
+    """Final. In ``buffers`` ``what`` is weights, cache (KV and state), compute or output.
+
+    ``exact`` False: sizes come from the log, to 0.01 MiB, without weights, and the caches of all
+    devices together (``device`` empty).
+    """
+
+    id: int
+    n_ctx: int
+    buffers: tuple[EngineBuffer, ...]
+    exact: bool
+    seconds: float
+
+
+class Unloaded(Value, frozen=True, kw_only=True, tag="unloaded"):
+    """Final."""
+
+    id: int
+
+
+class Counted(Value, frozen=True, kw_only=True, tag="counted"):
+    """Final."""
+
+    id: int
+    tokens: int
+
+
+class Measured(Value, frozen=True, kw_only=True, tag="measured"):
+    """Final. ``reusable_tokens`` lie in the cache already."""
+
+    id: int
+    fit: PromptFit
+    reusable_tokens: int
+
+
+class Rendered(Value, frozen=True, kw_only=True, tag="rendered"):
+    """Final. ``text`` is the prompt with its special tokens spelled out."""
+
+    id: int
+    text: str
+    tokens: int
+    fit: PromptFit
+
+
+class Started(Value, frozen=True, kw_only=True, tag="started"):
+    """A reply begins: what is sent, and what of it is in the cache.
+
+    ``first_difference`` is the position at which the prompt leaves the cached tokens, None if the
+    cache was empty or is a prefix of the prompt; ``reuse_note`` says why less was reused.
+    """
+
+    id: int
+    conversation: str
+    fit: PromptFit
+    reused_tokens: int
+    new_tokens: int
+    first_difference: int | None = None
+    reuse_note: str | None = None
+
+
+class Chunk(Value, frozen=True, kw_only=True, tag="chunk"):
+    """Text of a reply since the last chunk; whole characters only."""
+
+    id: int
+    conversation: str
+    answer: str = ""
+    reasoning: str = ""
+    reply_tokens: int = 0
+    reasoning_tokens: int = 0
+    decode_per_s: float | None = None
+
+
+class MemoryNow(Value, frozen=True, kw_only=True, tag="memory_now"):
+    """Final. ``private_bytes`` are the worker's own, ``mapped_bytes`` file pages in memory."""
+
+    id: int
+    devices: tuple[DeviceInfo, ...]
+    private_bytes: int | None
+    mapped_bytes: int | None
+
+
+class Benched(Value, frozen=True, kw_only=True, tag="benched"):
+    """Final: seconds of each repeat, for the tokens of all sequences together."""
+
+    id: int
+    seconds: tuple[float, ...]
+
+
+class Done(Value, frozen=True, kw_only=True, tag="done"):
+    """Final: why the reply ended and what was measured."""
+
+    id: int
+    conversation: str
+    stop: StopReason
+    stop_detail: str | None
+    stats: TurnStats
+    reasoning_open: bool = False  # the reply ended inside its reasoning
+
+
+class Failed(Value, frozen=True, kw_only=True, tag="failed"):
+    """Final: one clear sentence, what helps, and the engine's own last words."""
+
+    id: int
+    kind: FailureKind
+    message: str
+    advice: tuple[str, ...] = ()
+    detail: str = ""
+    fit: PromptFit | None = None
+
+
+EngineMessage: TypeAlias = (
+    Hello
+    | Progress
+    | Loaded
+    | DryRan
+    | Unloaded
+    | Counted
+    | Measured
+    | Rendered
+    | MemoryNow
+    | Benched
+    | Started
+    | Chunk
+    | Done
+    | Failed
+)
+
+_FINAL = (
+    Loaded,
+    DryRan,
+    Unloaded,
+    Counted,
+    Measured,
+    Rendered,
+    MemoryNow,
+    Benched,
+    Done,
+    Failed,
+)
+
+
+def is_final(message: EngineMessage) -> bool:
+    """Tell whether a request is answered with this message."""
+    return isinstance(message, _FINAL)
