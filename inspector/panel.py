@@ -39,6 +39,8 @@ from inspector.views import (
 
 __all__ = ["panel_view", "verify_line"]
 
+_FAR_OFF = 0.02
+
 _VALUE_CHARACTERS: Final = 200
 _STATES: Final[dict[str, PanelState]] = {
     "empty": "none",
@@ -116,7 +118,11 @@ def _notice(session: Session) -> str:
             where = f" on {machine}" if machine else ""
             return f"Recorded{where}; nothing of this is running now."
         case _:
-            return verify_line(session)
+            # The budget's card has the sum; a row that is far off deserves its own sentence.
+            rows = () if session.load is None else plan_errors(session.load)
+            worst = worst_error(rows)
+            far = worst is not None and worst.error is not None and abs(worst.error) >= _FAR_OFF
+            return verify_line(session) if far else ""
 
 
 # --- findings and layers

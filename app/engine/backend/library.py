@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import deque
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,23 +79,31 @@ class AbortFlag:
         return self._buffer[0] != b"\0"
 
 
+@cache
 def _ggml() -> Any:
-    base: Any = load_shared_library("ggml-base", _LIBRARIES)
-    main: Any = load_shared_library("ggml", _LIBRARIES)
+    """Return a library with ggml's functions: the very copy that llama.cpp works with.
+
+    Wheels carry ``libggml.so`` and ``libggml.so.0`` as two files; opening the first by its name
+    would load ggml once more, with a device registry of its own. On Linux and macOS the handle of
+    libllama finds the functions of what it was linked with; Windows looks only into the named one,
+    where each library has one file.
+    """
+    if sys.platform == "win32":
+        base: Any = load_shared_library("ggml-base", _LIBRARIES)
+        main: Any = load_shared_library("ggml", _LIBRARIES)
+    else:
+        base = main = lib.llama_cpp._lib
+    pointer = ctypes.c_void_p
+    size = ctypes.POINTER(ctypes.c_size_t)
     for library, name, result, arguments in (
         (main, "ggml_backend_dev_count", ctypes.c_size_t, []),
-        (main, "ggml_backend_dev_get", ctypes.c_void_p, [ctypes.c_size_t]),
-        (base, "ggml_backend_dev_name", ctypes.c_char_p, [ctypes.c_void_p]),
-        (base, "ggml_backend_dev_description", ctypes.c_char_p, [ctypes.c_void_p]),
-        (base, "ggml_backend_dev_type", ctypes.c_int, [ctypes.c_void_p]),
-        (base, "ggml_backend_dev_backend_reg", ctypes.c_void_p, [ctypes.c_void_p]),
-        (base, "ggml_backend_reg_name", ctypes.c_char_p, [ctypes.c_void_p]),
-        (
-            base,
-            "ggml_backend_dev_memory",
-            None,
-            [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)],
-        ),
+        (main, "ggml_backend_dev_get", pointer, [ctypes.c_size_t]),
+        (base, "ggml_backend_dev_name", ctypes.c_char_p, [pointer]),
+        (base, "ggml_backend_dev_description", ctypes.c_char_p, [pointer]),
+        (base, "ggml_backend_dev_type", ctypes.c_int, [pointer]),
+        (base, "ggml_backend_dev_backend_reg", pointer, [pointer]),
+        (base, "ggml_backend_reg_name", ctypes.c_char_p, [pointer]),
+        (base, "ggml_backend_dev_memory", None, [pointer, size, size]),
     ):
         function = getattr(library, name)
         function.restype = result
