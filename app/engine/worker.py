@@ -16,6 +16,7 @@ import msgspec
 
 from app.engine.bench import run_test
 from app.engine.cache import PrefixCache, Reuse
+from app.engine.check import file_problem
 from app.engine.faults import Faults
 from app.engine.generation import Generation, Listener
 from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
@@ -286,23 +287,9 @@ class Worker:
         )
 
     def _check_file(self, path: str) -> None:
-        """Refuse what can't be a chat model before llama.cpp sees it, with a better sentence."""
-        if os.environ.get(FAKE_ENGINE_VARIABLE):
-            return
-        from gguf_tools.facts import read_facts
-        from gguf_tools.header import HeaderError
-
-        try:
-            facts = read_facts(path)
-        except HeaderError as error:
-            raise EngineFailure("bad_model", str(error)) from error
-        except FileNotFoundError as error:
-            raise EngineFailure("bad_model", f"There is no file {path}.") from error
-        if facts.kind not in {"model", "unknown"}:
-            raise EngineFailure(
-                "bad_model",
-                f"This file is a {facts.kind}, not a chat model; choose the model it belongs to.",
-            )
+        problem = file_problem(path)
+        if problem is not None:
+            raise EngineFailure("bad_model", problem)
 
     def _build(self, request: Generate | Measure | Render) -> BuiltPrompt:
         max_tokens = (

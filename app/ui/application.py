@@ -167,7 +167,16 @@ class Application(QObject):
             return None
         last = self.state.last_model
         if last is not None and last.is_file():
-            return str(last) if self.models.may_load_by_itself(str(last)) else None
+            if self.models.may_load_by_itself(str(last)):
+                return str(last)
+            self._say(
+                "not-loaded",
+                self.tr(
+                    "{0} is not loaded by itself: the last try with these settings failed."
+                ).format(last.name),
+                "warning",
+            )
+            return None
         starter = starter_model()
         if starter is not None and self.models.may_load_by_itself(str(starter)):
             return str(starter)
@@ -281,6 +290,7 @@ class Application(QObject):
         self.chats.keep_draft()
         self.controller.runner.save_now()
         self.library.close()
+        self.models.forget_load()
         self.engine.closed.connect(self._on_engine_closed)
         # The engine leaves by a ladder of its own; this is for a ladder that gets stuck.
         QTimer.singleShot(_CLOSE_MS, self, self._on_engine_closed)

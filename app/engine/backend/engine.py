@@ -199,7 +199,7 @@ class LlamaEngine:
                 _MEMORY_ADVICE,
                 detail,
             )
-        causes = load_log.error_lines(lines)
+        causes = self._log.errors() or load_log.error_lines(lines)
         if causes:
             sentence = f"{sentence[:-1]}: {_plain(causes)}"
         return EngineFailure("bad_model", sentence, (), detail)

@@ -20,7 +20,9 @@ from app.engine.protocol import DeviceInfo
 __all__ = ["AbortFlag", "NativeLog", "devices", "engine_name", "lib"]
 
 _LIBRARIES = Path(lib.__file__).parent / "lib"
-_LOG_LEVEL_DEBUG = 4
+# ggml/include/ggml.h: none, debug, info, warn, error, continued
+_LOG_LEVEL_DEBUG = 1
+_LOG_LEVEL_ERROR = 4
 _LOG_LEVEL_CONTINUED = 5
 _KINDS: dict[int, Literal["cpu", "gpu", "igpu", "accel"]] = {0: "cpu", 1: "gpu", 2: "igpu"}
 
@@ -29,23 +31,23 @@ class NativeLog:
     """Takes llama.cpp's log: whole lines to stderr (the log file) and kept for `lines`."""
 
     def __init__(self, keep: int = 4000) -> None:
-        self._lines: deque[str] = deque(maxlen=keep)
+        self._lines: deque[tuple[int, str]] = deque(maxlen=keep)
         self._open = ""
-        self._quiet = False
+        self._level = 0
         # The callback object must live as long as the library may call it.
         self._callback = lib.llama_log_callback(self._on_text)
         lib.llama_log_set(self._callback, None)
 
     def _on_text(self, level: int, text: bytes, _user_data: object) -> None:
-        if level == _LOG_LEVEL_DEBUG or (level == _LOG_LEVEL_CONTINUED and self._quiet):
-            self._quiet = True
+        if level != _LOG_LEVEL_CONTINUED:
+            self._level = level
+        if self._level == _LOG_LEVEL_DEBUG:
             return
-        self._quiet = False
         self._open += text.decode("utf-8", "replace")
         *whole, self._open = self._open.split("\n")
         for line in whole:
             if line.strip(". "):
-                self._lines.append(line)
+                self._lines.append((self._level, line))
                 print(line, file=sys.stderr)
 
     def start(self) -> None:
@@ -54,7 +56,11 @@ class NativeLog:
 
     def lines(self) -> list[str]:
         """Return the lines logged since `start`."""
-        return list(self._lines)
+        return [line for _, line in self._lines]
+
+    def errors(self) -> list[str]:
+        """Return the lines that llama.cpp itself calls errors."""
+        return [line for level, line in self._lines if level == _LOG_LEVEL_ERROR]
 
 
 class AbortFlag:

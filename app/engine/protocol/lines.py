@@ -32,7 +32,10 @@ def encode_line(message: Request | EngineMessage) -> bytes:
     Raises:
         ProtocolError: the line is longer than `MAX_LINE_BYTES`.
     """
-    line = _encoder.encode(message) + b"\n"
+    try:
+        line = _encoder.encode(message) + b"\n"
+    except UnicodeEncodeError as error:
+        raise ProtocolError(f"a text that is no valid Unicode: {error}") from error
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(f"a message of {len(line)} bytes is over {MAX_LINE_BYTES}")
     return line

@@ -67,6 +67,8 @@ class ContextPresenter(QObject):
         self._file_counts: dict[int, str] = {}  # requests, and the files they count
         self._measures_draft = False
         self._overflow: Overflow | None = None
+        self._leaf: str | None = None  # last message of the branch that was measured
+        self._draft_tokens: int | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_PAUSE_MS)
@@ -75,6 +77,7 @@ class ContextPresenter(QObject):
         window.chat.composer.send_requested.connect(self.send)
         window.chat.composer.draft_changed.connect(self._timer.start)
         window.chat.overflow.chosen.connect(self._on_choice)
+        controller.views_changed.connect(self._on_views)
         controller.reply_failed.connect(self._on_reply_failed)
         chat.attached.connect(self._count_file)
         controller.runner.changed.connect(self._on_progress)
@@ -84,14 +87,32 @@ class ContextPresenter(QObject):
     def refresh(self) -> None:
         """Find out how much of the window the conversation on screen takes."""
         self._set_overflow(None)
-        self._used_tokens = 0
-        for message in reversed(self._controller.path):
-            if message.stats is not None:
-                self._used_tokens = message.stats.context_used_tokens
-                break
+        self._leaf = self._controller.path[-1].id if self._controller.path else None
+        self._used_tokens = self._known_use() or 0
         self._show_gauge()
-        self._measure(with_draft=False)
+        if self._known_use() is None:
+            self._measure(with_draft=False)
         self._timer.start()
+
+    def _known_use(self) -> int | None:
+        """Return what the last reply measured, None if the branch on screen has more or less."""
+        model, path = self._engine.state.model, self._controller.path
+        if not path:
+            return 0
+        stats = path[-1].stats
+        if stats is None or model is None or path[-1].model_name != model.name:
+            return None
+        return stats.context_used_tokens if stats.n_ctx == model.n_ctx else None
+
+    @Slot(object)
+    def _on_views(self, _views: object) -> None:
+        """Another branch, a deletion, or the end of a reply changes what is used."""
+        path = self._controller.path
+        leaf = path[-1].id if path else None
+        if not self._controller.answering_here and (
+            leaf != self._leaf or self._used_tokens != self._known_use()
+        ):
+            self.refresh()
 
     def _n_ctx(self) -> int | None:
         model = self._engine.state.model
@@ -102,6 +123,7 @@ class ContextPresenter(QObject):
         if n_ctx is None:
             self._window.header.gauge.set_use(None)
             return
+        self._show_draft()
         here = self._controller.conversation
         event = self._controller.events[-1] if self._controller.events else None
         trimmed = here is not None and here.keep_from is not None and event is not None
@@ -131,6 +153,7 @@ class ContextPresenter(QObject):
         text = message_content(self._chat.draft, self._chat.attachments)
         if self._engine.state.model is None:
             self._set_overflow(None)
+            self._draft_tokens = None
             self._window.chat.composer.set_draft_facts(DraftFacts())
             return
         if not text:
@@ -144,15 +167,23 @@ class ContextPresenter(QObject):
             self._file_counts[self._engine.count(text)] = key
 
     def _on_counted(self, tokens: int) -> None:
-        n_ctx = self._n_ctx()
-        after = None if n_ctx is None else (self._used_tokens + tokens) / n_ctx
-        self._window.chat.composer.set_draft_facts(DraftFacts(tokens, after))
+        self._draft_tokens = tokens
+        after = self._show_draft()
         if not tokens:
             self._set_overflow(None)
         elif after is not None and after > _MIN_MEASURED_SHARE:
             self._measure(with_draft=True)
         else:
             self._set_overflow(None)
+
+    def _show_draft(self) -> float | None:
+        """Show the draft's figures; return the share of the window after sending."""
+        n_ctx, tokens = self._n_ctx(), self._draft_tokens
+        if n_ctx is None or tokens is None:
+            return None
+        after = (self._used_tokens + tokens) / n_ctx
+        self._window.chat.composer.set_draft_facts(DraftFacts(tokens, after))
+        return after
 
     def _prompt_with_draft(self) -> ChatPrompt:
         opened = self._controller.opened

@@ -11,10 +11,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.records import Conversation
 from app.data.state import LoadOutcome, StateFile
+from app.engine.check import file_problem
 from app.engine.protocol import EngineMessage, Failed, Hello, Loaded, LoadOptions, ModelInfo
 from app.engine.qt_client import EngineProcess, EngineState
 from app.logs import engine_log
 from app.settings import Settings
+from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.presenters.status import status_facts
 from app.ui.shell.views import Choice, HeaderModel, Notice
@@ -80,6 +82,19 @@ class EnginePresenter(QObject):
     ) -> None:
         """Load a model with its own settings; ``changes`` are kept with them first."""
         path = str(Path(path).absolute())
+
+        def go_on(problem: str | None) -> None:
+            if problem is None:
+                self._load(path, changes, then)
+            else:
+                self._window.chat.notices.show_notice(Notice(_LOAD_FAILED, problem, "error"))
+
+        # A file that can't be loaded must not cost the model that is.
+        tasks.run(lambda: file_problem(path), go_on, None, self)
+
+    def _load(
+        self, path: str, changes: dict[str, Any] | None, then: Callable[[], None] | None
+    ) -> None:
         if changes:
             self._keep(path, self._settings.load_values(path) | changes)
         options = LoadOptions(**self._settings.load_values(path))
@@ -96,6 +111,11 @@ class EnginePresenter(QObject):
         self._state.begin_load(Path(path), self._options)
         self.loading.emit(path, options)
         self._load_id = self._engine.load(path, options)
+
+    def forget_load(self) -> None:
+        """The program ends by itself: a load that runs is not to be held against its model."""
+        if self._engine.state.status == "loading" and self._path is not None:
+            self._state.end_load(Path(self._path), self._options, "failed")
 
     def may_load_by_itself(self, path: str) -> bool:
         """Tell whether nothing speaks against loading a model without being asked."""
