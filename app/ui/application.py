@@ -34,6 +34,7 @@ from app.ui.presenters.models import ModelsPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
 from app.ui.shell.views import Choice, Notice
+from app.ui.signals import SignalQuitter
 from app.ui.single_instance import SingleInstance
 from app.ui.store_bridge import StoreBridge
 from app.ui.theme import ThemeManager
@@ -75,7 +76,9 @@ class Application(QObject):
         self.summary = SummaryPresenter(
             self.engine, self.controller, self.settings, self.window, self
         )
-        self.chats = ChatsPresenter(self.store, self.controller, self.window, self.transcript, self)
+        self.chats = ChatsPresenter(
+            self.store, self.controller, self.window, self.transcript, self.state, self
+        )
         self.library = ModelsPresenter(
             self.settings, paths, self.engine, self.models, self.window, self
         )
@@ -362,8 +365,10 @@ def run(arguments: Sequence[str]) -> int:
     instance.listen()
     program = Application(paths, model)
     instance.asked.connect(program.raise_window)
+    quitter = SignalQuitter(program.window.close, app)
     program.window.show()
     code = app.exec()
+    quitter.close()
     instance.close()
     program.release()
     return code

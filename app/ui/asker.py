@@ -33,10 +33,12 @@ class Asker(QObject):
 
     Signals:
         asked(Opened, str | None shown): the reply has begun.
+        blocked(str | None): a reply is being written in this conversation.
         refused(str): a sentence: why nothing can be asked now.
     """
 
     asked = Signal(object, object)
+    blocked = Signal(object)
     refused = Signal(str)
 
     def __init__(
@@ -180,7 +182,7 @@ class Asker(QObject):
     def _may_ask(self) -> bool:
         state = self._engine.state
         if self._runner.is_running or self._asking:
-            self.refused.emit(self.tr("A reply is being written; stop it first."))
+            self.blocked.emit(self._runner.conversation_id)
         elif state.status == "loading":
             self.refused.emit(self.tr("The model is still loading."))
         elif state.busy:

@@ -155,3 +155,30 @@ def test_bad_arguments_are_told_in_one_sentence() -> None:
         assert done.returncode == 2
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+def test_logout_keeps_the_draft_of_a_new_chat_and_ends_the_engine(
+    fake_script: FakeScript, model: Path, paths: Paths, open_program: Callable[..., Program]
+) -> None:
+    fake_script(replies=["ok"])
+    code = (
+        "import sys; from app.ui import application as a\n"
+        "def shown(self):\n"
+        "    self.window.chat.composer.set_text('half a thought')\n"
+        "    print('ready', flush=True)\n"
+        "old = a.Application._on_model_loaded\n"
+        "a.Application._on_model_loaded = lambda self, m: (old(self, m), shown(self))\n"
+        "sys.exit(a.run(sys.argv[1:]))\n"
+    )
+    process = _python("-c", code, str(model), QT_QPA_PLATFORM="offscreen")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "ready"
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 0
+    process.communicate()
+    _, alive = psutil.wait_procs(children, timeout=5)
+    assert not alive
+    program = open_program(model)
+    assert program.app.window.chat.composer.text() == "half a thought"

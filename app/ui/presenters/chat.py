@@ -17,7 +17,7 @@ from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
 from app.ui.reply_runner import FinishedReply
-from app.ui.shell.views import AttachmentChip, Notice
+from app.ui.shell.views import AttachmentChip, Choice, Notice
 from app.ui.transcript.items import MessageAction, MessageView
 from app.ui.transcript.view import Transcript
 
@@ -75,6 +75,8 @@ class ChatPresenter(QObject):
         controller.text_arrived.connect(self._on_text)
         controller.answering_changed.connect(self._on_answering)
         controller.refused.connect(self._on_refused)
+        controller.asker.blocked.connect(self._on_blocked)
+        window.chat.notices.chosen.connect(self._on_choice)
         controller.reply_failed.connect(self._on_reply_failed)
         controller.message_deleted.connect(self._on_deleted)
         controller.link_opened.connect(self._on_link)
@@ -253,6 +255,8 @@ class ChatPresenter(QObject):
     @Slot(object)
     def _on_answering(self, conversation_id: str | None) -> None:
         here = self._controller.conversation
+        if conversation_id is None:
+            self._window.chat.notices.remove_notice(_REFUSED)
         self._window.set_generating(
             conversation_id is not None and here is not None and here.id == conversation_id
         )
@@ -295,6 +299,24 @@ class ChatPresenter(QObject):
         )
 
     # --- what there is to say ---
+
+    @Slot(object)
+    def _on_blocked(self, conversation_id: str | None) -> None:
+        here = self._controller.conversation
+        elsewhere = conversation_id is not None and (here is None or here.id != conversation_id)
+        text = (
+            self.tr("A reply is being written in another chat; one reply at a time.")
+            if elsewhere
+            else self.tr("A reply is being written; stop it first.")
+        )
+        choices = (Choice("stop", self.tr("Stop it")),) if elsewhere else ()
+        self._window.chat.notices.show_notice(Notice(_REFUSED, text, "warning", choices=choices))
+
+    @Slot(str, str)
+    def _on_choice(self, notice: str, choice: str) -> None:
+        if notice == _REFUSED and choice == "stop":
+            self._window.chat.notices.remove_notice(_REFUSED)
+            self._controller.stop()
 
     @Slot(str)
     def _on_refused(self, sentence: str) -> None:

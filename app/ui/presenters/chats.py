@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from app.data.conversations import ConversationStore
 from app.data.records import Conversation, SearchHit
+from app.data.state import StateFile
 from app.data.transfer.common import Imported, TransferError
 from app.data.transfer.reading import read_file
 from app.data.transfer.writing import Format, export_text
@@ -23,6 +24,9 @@ from app.ui.store_bridge import StoreBridge
 from app.ui.transcript.view import Transcript
 
 __all__ = ["ChatsPresenter"]
+
+_DRAFT_MS = 1000
+_NEW_DRAFT = "new-draft"  # of a chat that is not stored yet
 
 
 def _when(ms: int) -> datetime:
@@ -38,6 +42,7 @@ class ChatsPresenter(QObject):
         controller: ChatController,
         window: MainWindow,
         transcript: Transcript,
+        state: StateFile,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -45,10 +50,19 @@ class ChatsPresenter(QObject):
         self._controller = controller
         self._window = window
         self._transcript = transcript
+        self._state = state
         self._answering: str | None = None
         self._conversations: list[Conversation] = []
         self._refresh: tasks.Throttle[[]] = tasks.Throttle(200, self._read, self)
 
+        self._draft_timer = QTimer(self)
+        self._draft_timer.setSingleShot(True)
+        self._draft_timer.setInterval(_DRAFT_MS)
+        self._draft_timer.timeout.connect(self.keep_draft)
+        window.chat.composer.draft_changed.connect(self._draft_timer.start)
+        kept = state.blob(_NEW_DRAFT)
+        if kept:
+            window.chat.composer.set_text(kept.decode("utf-8", "replace"))
         sidebar, chats = window.sidebar, window.sidebar.chats
         sidebar.new_chat_requested.connect(self.new_chat)
         sidebar.search_changed.connect(self._search)
@@ -108,11 +122,13 @@ class ChatsPresenter(QObject):
     def _keep_draft(self) -> None:
         here = self._controller.conversation
         draft = self._window.chat.composer.text()
-        if here is not None and draft != here.draft:
+        if here is None:
+            self._state.set_blob(_NEW_DRAFT, draft.encode("utf-8", "replace"))
+        elif draft != here.draft:
             self._store.do(lambda store: store.update(here.id, draft=draft))
 
     def keep_draft(self) -> None:
-        """Store the draft on screen (before the window closes)."""
+        """Store the draft on screen: a second after the last key, and before the window closes."""
         self._keep_draft()
 
     @Slot(object)

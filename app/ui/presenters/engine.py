@@ -193,6 +193,8 @@ class EnginePresenter(QObject):
     def _why_not(self, state: EngineState) -> str | None:
         if state.status == "loading":
             return self.tr("The model is loading; you can write already.")
+        if state.status == "lost":
+            return self.tr("The engine ended; load the model again.")
         if state.model is None:
             return self.tr("Choose a model to chat with.")
         return None
