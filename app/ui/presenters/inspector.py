@@ -235,7 +235,9 @@ class InspectorPresenter(QObject):
         elif isinstance(message, Loaded):
             self._on_loaded(message)
         elif isinstance(message, Measured):
-            self.session.draft(message.fit.prompt_tokens - message.reusable_tokens)
+            self.session.draft(
+                message.fit.prompt_tokens - message.reusable_tokens, message.reusable_tokens
+            )
         elif self._concerns_the_screen(message):
             self._follow_turn(message)
         else:
@@ -330,3 +332,6 @@ class InspectorPresenter(QObject):
             self._window.sidebar.new_chat_requested.emit()
         elif fix == "free_memory":
             self._models.unload()
+        elif fix == "probe" and self._engine.state.hello is not None:
+            self._bandwidth = None
+            self._measure_bandwidth(self._engine.state.hello)
