@@ -79,12 +79,16 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code block. ``text`` may hold `WRAP`; ``closed`` is False while its fence is open."""
+    """A code block. ``text`` may hold `WRAP`; ``closed`` is False while its fence is open.
+
+    ``info`` is what stands behind the opening fence when that is more than the language.
+    """
 
     text: str
     language: str = ""
     closed: bool = True
     place: Place = Place()
+    info: str = ""
 
     @property
     def source(self) -> str:
@@ -185,7 +189,7 @@ def _body_markdown(block: Block) -> str:
             fence = "```"
             while fence in block.text:
                 fence += "`"
-            return f"{fence}{block.language}\n{block.source.rstrip(chr(10))}\n{fence}"
+            return f"{fence}{block.info or block.language}\n{block.source.rstrip(chr(10))}\n{fence}"
         case Formula():
             return f"$$\n{block.text}\n$$"
         case Table():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Final
 
 from PySide6.QtCore import QRectF, Qt, QTimer
@@ -132,7 +133,9 @@ class CodeRow(QWidget):
             if folded
             else self.tr("Show fewer lines"),
         )
-        language = code.language or self.tr("code")
+        language = code.info or code.language or self.tr("code")
+        # A tip that looks like HTML would be drawn as HTML.
+        self.setToolTip(f"<p>{escape(code.info)}</p>" if code.info else "")
         self.view.setAccessibleName(self.tr("Code, {language}").format(language=language))
         self._highlight(text, row)
         self.update()
@@ -290,7 +293,11 @@ class CodeRow(QWidget):
         painter.drawText(
             label,
             int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
-            self._code.language,
+            painter.fontMetrics().elidedText(
+                self._code.info or self._code.language,
+                Qt.TextElideMode.ElideRight,
+                int(label.width()),
+            ),
         )
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -30,14 +30,14 @@ from app.ui.transcript.blocks import (
     Span,
     Table,
 )
+from app.ui.transcript.lossless_rules import MAX_NESTING, add_lossless
 from app.ui.transcript.math_rules import add_math
 
-__all__ = ["MAX_COLUMNS", "Unit", "is_safe_link", "links_in", "parse_units"]
+__all__ = ["MAX_COLUMNS", "Unit", "fence_info", "is_safe_link", "links_in", "parse_units"]
 
 MAX_COLUMNS: Final = 64
 """A table with more columns is shown as its source."""
 
-_MAX_NESTING: Final = 24
 _SAFE_LINK: Final = re.compile(r"(?:https?://|mailto:)[^\s]", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"https?://[^\s<>()\[\]`|\\]+", re.IGNORECASE)
 _TASK: Final = re.compile(r"\[([ xX])\][ \u00a0]")
@@ -45,9 +45,10 @@ _TASK: Final = re.compile(r"\[([ xX])\][ \u00a0]")
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    md = MarkdownIt("commonmark", {"html": False, "maxNesting": _MAX_NESTING})
+    md = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
     md.enable(["table", "strikethrough"]).disable("reference")
     md.use(gfm_autolink_plugin)
+    add_lossless(md)
     add_math(md)
     return md
 
@@ -244,9 +245,8 @@ def _convert(
             case "hr":
                 yield Rule(context.take())
             case "fence" | "code_block":
-                info = token.info.strip()
-                language = info.split(maxsplit=1)[0] if info else ""
-                yield Code(_body_of(token.content), language[:40], closed, context.take())
+                language, info = fence_info(token.info)
+                yield Code(_body_of(token.content), language, closed, context.take(), info)
             case "math_block":
                 yield Formula(token.content, bool(token.meta["closed"]), context.take())
             case "table_open":
@@ -263,6 +263,13 @@ def _convert(
                     else Code("\n".join(lines[first:last]), "", True, table.place)
                 )
                 index = end + 1
+
+
+def fence_info(text: str) -> tuple[str, str]:
+    """Return the language behind a fence, and all that stands there if that is more."""
+    info = text.strip()
+    language = info.split(maxsplit=1)[0][:40] if info else ""
+    return language, info if info != language else ""
 
 
 def _body_of(content: str) -> str:

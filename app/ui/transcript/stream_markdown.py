@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.ui.transcript.blocks import WRAP, Block, Code, Table
-from app.ui.transcript.markdown import Unit, parse_units
+from app.ui.transcript.markdown import Unit, fence_info, parse_units
 
 __all__ = ["MAX_LINE", "MAX_PARAGRAPH", "StreamMarkdown", "parse_markdown"]
 
@@ -50,6 +50,7 @@ class _Fence:
     indent: int
     mark: str
     language: str
+    info: str
     lines: list[str] = field(default_factory=list)
 
     def closes(self, line: str) -> bool:
@@ -68,15 +69,15 @@ class _Fence:
 
     def block(self, *, closed: bool, extra: str | None = None) -> Code:
         lines = self.lines if extra is None else [*self.lines, extra]
-        return Code("\n".join(lines).replace("\n" + WRAP[-1], WRAP), self.language, closed)
+        text = "\n".join(lines).replace("\n" + WRAP[-1], WRAP)
+        return Code(text, self.language, closed, info=self.info)
 
 
 def _fence_of(line: str) -> _Fence | None:
     found = _FENCE.match(line)
     if not found or (found[2][0] == "`" and "`" in found[3]):
         return None
-    info = found[3].split()
-    return _Fence(len(found[1]), found[2], info[0][:40] if info else "")
+    return _Fence(len(found[1]), found[2], *fence_info(found[3]))
 
 
 @dataclass(slots=True)
