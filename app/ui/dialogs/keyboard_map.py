@@ -53,6 +53,7 @@ class KeyboardMapDialog(QDialog):
         for where in _PLACES:
             self._add_group(grid, where_title(where), shortcut_rows(where), theme.px(10))
         self._add_group(grid, self.tr("Writing"), self._writing(), theme.px(10))
+        self._add_group(grid, self.tr("Messages"), self._messages(), theme.px(10))
         grid.setRowStretch(grid.rowCount(), 1)
         area = QScrollArea(self)
         area.setProperty("kind", "plain")
@@ -76,6 +77,16 @@ class KeyboardMapDialog(QDialog):
             (self.tr("Move through lists"), ["↑", "↓"]),
             (self.tr("Open the chosen row"), ["Enter"]),
             (self.tr("Load settings of the chosen model (in the model list)"), ["Ctrl+Enter"]),
+        ]
+
+    def _messages(self) -> list[tuple[str, list[str]]]:
+        return [
+            (self.tr("Move between messages"), ["↑", "↓"]),
+            (self.tr("Scroll"), ["PgUp", "PgDn", "Home", "End"]),
+            (self.tr("Show another version"), ["←", "→"]),
+            (self.tr("Show or fold the reasoning"), ["Space"]),
+            (self.tr("Copy the message"), ["Ctrl+C"]),
+            (self.tr("Open the menu of the message"), ["Enter"]),
         ]
 
     def _add_group(

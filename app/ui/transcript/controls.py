@@ -22,32 +22,35 @@ def tr(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One thing to do with a message; ``key`` is its key while the message has the focus."""
+    """One thing to do with a message.
+
+    ``key`` is its key while the message has the focus. Only keys that no text is written with
+    are given, and none that destroys: who goes on typing after a click must change nothing.
+    """
 
     kind: str
     icon: str
     label: str
     tip: str
-    key: str
+    key: str = ""
     word: bool = True
 
 
 CONTROLS: Final = (
     Control("previous_version", "previous", "Previous version", "Earlier version", "Left", False),
     Control("next_version", "next", "Next version", "Later version", "Right", False),
-    Control("regenerate", "regenerate", "Regenerate", "Answer again", "R"),
+    Control("regenerate", "regenerate", "Regenerate", "Answer again"),
     Control(
         "regenerate_with",
         "regenerate_with",
         "Regenerate with another model",
         "Answer again with another model",
-        "Shift+R",
-        False,
+        word=False,
     ),
-    Control("continue", "continue", "Continue", "Go on where the reply ends", "G"),
-    Control("edit", "edit", "Edit", "Change the text", "E"),
-    Control("copy", "copy", "Copy", "Copy as Markdown", "C"),
-    Control("delete", "delete", "Delete", "Delete this message", "Del", False),
+    Control("continue", "continue", "Continue", "Go on where the reply ends"),
+    Control("edit", "edit", "Edit", "Change the text"),
+    Control("copy", "copy", "Copy", "Copy as Markdown", "Ctrl+C"),
+    Control("delete", "delete", "Delete", "Delete this message", word=False),
 )
 
 
@@ -79,7 +82,8 @@ class ControlBar:
             word = tr(control.label) if control.word and words else ""
             button = TextButton(host, parent, control.icon, word)
             button.setAccessibleName(tr(control.label))
-            button.setToolTip(f"{tr(control.tip)} ({control.key})")
+            keys = f" ({control.key})" if control.key else ""
+            button.setToolTip(tr(control.tip) + keys)
             button.setObjectName(control.kind)
             button.clicked.connect(lambda _=False, kind=control.kind: self._act(kind))
             button.hide()
@@ -88,11 +92,17 @@ class ControlBar:
     def set_view(self, view: MessageView) -> None:
         """Offer what can be done with a message."""
         self._message = view.id
-        offered = [control.kind for control in controls_for(view)]
+        noted = {action.kind for action in view.actions}
+        # The note above the buttons offers to continue in its own words; once is enough.
+        offered = [
+            control.kind
+            for control in controls_for(view)
+            if control.kind != "continue" or control.kind not in noted
+        ]
         self.buttons = [self._by_kind[kind] for kind in offered]
         for kind, button in self._by_kind.items():
             if kind not in offered:
-                button.hide()
+                self._hide(button)
         self._by_kind["previous_version"].setEnabled(view.version_index > 0)
         self._by_kind["next_version"].setEnabled(view.version_index + 1 < view.version_count)
         many = view.version_count > 1
@@ -101,8 +111,18 @@ class ControlBar:
     def set_shown(self, shown: bool, *, tab: bool) -> None:
         """Show the buttons; versions are always shown, so that nobody misses them."""
         for button in self.buttons:
-            button.setVisible(shown or button.objectName().endswith("_version"))
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus if tab else Qt.FocusPolicy.ClickFocus)
+            if shown or button.objectName().endswith("_version"):
+                button.show()
+            else:
+                self._hide(button)
+            # A click leaves the keyboard where it is: what is clicked may be gone a moment later.
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus if tab else Qt.FocusPolicy.NoFocus)
+
+    def _hide(self, button: TextButton) -> None:
+        """Hide a button; Qt would hand its focus on to a button of another message."""
+        if button.hasFocus():
+            self._host.take_focus()
+        button.hide()
 
     def set_compact(self, compact: bool) -> None:
         """Leave out the words."""

@@ -43,6 +43,9 @@ class RowHost(Protocol):
     def show_menu(self, message_id: str, at: QPoint, text: object, href: str = "") -> None:
         """Show the menu of a message at a place on the screen."""
 
+    def take_focus(self) -> None:
+        """Take the keyboard from a widget that is about to go."""
+
     def row_resized(self, row: Row) -> None:
         """Take notice that a row needs another height now."""
 

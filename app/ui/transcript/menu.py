@@ -38,8 +38,9 @@ def message_menu(host: RowHost, entry: Entry, text: object, href: str) -> QMenu:
         menu.addSeparator()
     for control in controls:
         action = menu.addAction(tr(control.label))
-        action.setShortcut(control.key)
-        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        if control.key:
+            action.setShortcut(control.key)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         if control.kind == "previous_version":
             action.setEnabled(entry.view.version_index > 0)
         elif control.kind == "next_version":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.ui.transcript.controls import controls_for
 from app.ui.transcript.entry import Entry
@@ -17,14 +17,24 @@ if TYPE_CHECKING:
     from app.ui.transcript.stage import Stage
     from app.ui.transcript.view import Transcript
 
-__all__ = ["Navigator"]
+__all__ = ["Navigator", "is_typing"]
 
 _NAMED_KEYS: Final = {
     int(Qt.Key.Key_Left): "Left",
     int(Qt.Key.Key_Right): "Right",
-    int(Qt.Key.Key_Delete): "Del",
 }
+_ENTER: Final = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _WITH_CONTROLS: Final = (RowKind.META, RowKind.BUBBLE)
+
+
+def is_typing(event: QKeyEvent) -> bool:
+    """Tell whether a key writes text; space does not, it unfolds."""
+    commands = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier
+    held = event.modifiers() & (commands | Qt.KeyboardModifier.MetaModifier)
+    # Both together are AltGr on some systems, which writes text too.
+    if held not in (Qt.KeyboardModifier.NoModifier, commands):
+        return False
+    return event.text().isprintable() and bool(event.text().strip())
 
 
 class Navigator:
@@ -92,8 +102,10 @@ class Navigator:
                 self.set_current(entry.view.id)
                 return
 
-    def arrive(self) -> None:
-        """Choose a message when the keyboard comes in: the last one in view."""
+    def arrive(self, *, by_mouse: bool = False) -> None:
+        """Choose a message when the keyboard comes in: the clicked one or the last in view."""
+        if by_mouse and self._hovered:
+            self.current = self._hovered
         if self._flow.find(self.current) is None:
             top = self._stage.position
             seen = list(self._flow.between(top, top + self._transcript.viewport().height()))
@@ -169,7 +181,10 @@ class Navigator:
             self._transcript.lay_out()
 
     def press(self, event: QKeyEvent) -> bool:
-        """Move or act by a key; return whether it meant something."""
+        """Move or act by a key; return whether it meant something.
+
+        No key that writes text acts, and none that destroys: that is for menu and buttons.
+        """
         key = event.key()
         bar = self._transcript.verticalScrollBar()
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -197,13 +212,19 @@ class Navigator:
         if entry is None:
             return False
         message = entry.view.id
-        if key == Qt.Key.Key_Menu or (shift and key == Qt.Key.Key_F10):
+        if key in _ENTER and not shift:
+            focus = self._transcript.window().focusWidget()
+            if isinstance(focus, QAbstractButton) and self._transcript.isAncestorOf(focus):
+                focus.click()
+                return True
+        if key in (*_ENTER, Qt.Key.Key_Menu) or (shift and key == Qt.Key.Key_F10):
             self._transcript.show_menu(message, self._menu_place(entry), None)
             return True
-        if key in (Qt.Key.Key_Space, Qt.Key.Key_T) and entry.view.reasoning:
+        if shift:
+            return False
+        if key == Qt.Key.Key_Space and entry.view.reasoning:
             return self._act("toggle_reasoning")
-        name = _NAMED_KEYS.get(key) or (chr(key) if 0x20 < key < 0x7F else "")
-        name = f"Shift+{name}" if shift else name
+        name = _NAMED_KEYS.get(key)
         for control in controls_for(entry.view):
             if control.key == name:
                 return self._act(control.kind)

@@ -74,8 +74,13 @@ class WidgetPool:
         if widget is None:
             return
         row.widget = None
+        shown = widget.widget()
+        focus = shown.window().focusWidget()
+        if focus is not None and (focus is shown or shown.isAncestorOf(focus)):
+            # Hidden with the focus it would hand that on to some button of another message.
+            self._host.take_focus()
         widget.unbind()
-        widget.widget().hide()
+        shown.hide()
         spare = self._spare.setdefault(row.kind, [])
         if len(spare) < _SPARE:
             spare.append(widget)

@@ -204,6 +204,7 @@ class _ActionRow(_RowBase):
         while len(self._buttons) < len(wanted):
             button = QPushButton(self)
             button.setProperty("kind", "small")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(partial(self._choose, len(self._buttons)))
             self._buttons.append(button)
         for index, button in enumerate(self._buttons):

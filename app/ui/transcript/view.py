@@ -32,7 +32,7 @@ from app.ui.transcript.highlight import Highlighter
 from app.ui.transcript.items import MessageAction, MessageView
 from app.ui.transcript.link_dialog import confirm_link
 from app.ui.transcript.menu import message_menu
-from app.ui.transcript.navigation import Navigator
+from app.ui.transcript.navigation import Navigator, is_typing
 from app.ui.transcript.rows import Row, RowKind
 from app.ui.transcript.stage import Stage, column_for
 from app.ui.transcript.style import Style
@@ -49,9 +49,12 @@ class Transcript(QAbstractScrollArea):
 
     Signals:
         action_requested(object): a `MessageAction`; the transcript itself changes nothing.
+        typed(str): text was typed while the transcript had the keyboard; it belongs in the
+            composer.
     """
 
     action_requested = Signal(object)
+    typed = Signal(str)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,7 +126,12 @@ class Transcript(QAbstractScrollArea):
         """Show the menu of a message at a place on the screen."""
         entry = self._flow.find(message_id)
         if entry is not None:
+            self._navigator.set_current(message_id)
             message_menu(self, entry, text, href).popup(at)
+
+    def take_focus(self) -> None:
+        """Take the keyboard from a widget that is about to go."""
+        self.setFocus()
 
     def row_resized(self, row: Row) -> None:
         """Take notice that a row needs another height now."""
@@ -396,7 +404,7 @@ class Transcript(QAbstractScrollArea):
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Choose a message when the keyboard arrives."""
         super().focusInEvent(event)
-        self._navigator.arrive()
+        self._navigator.arrive(by_mouse=event.reason() == Qt.FocusReason.MouseFocusReason)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Let the mark of the chosen message go."""
@@ -404,8 +412,12 @@ class Transcript(QAbstractScrollArea):
         self._navigator.refresh()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move between messages and act on the chosen one."""
-        if not self._navigator.press(event):
+        """Move between messages; what is text goes to the composer and acts on nothing."""
+        if self._navigator.press(event):
+            return
+        if is_typing(event):
+            self.typed.emit(event.text())
+        else:
             event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:
