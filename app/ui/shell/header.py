@@ -14,7 +14,7 @@ from app.ui.theme import ThemeManager
 __all__ = ["Header"]
 
 
-_LEVELS = 6
+_LEVELS = 7
 
 
 class Header(QFrame):
@@ -32,6 +32,7 @@ class Header(QFrame):
         super().__init__(parent)
         self.setObjectName("header")
         self._themes = themes
+        self._fitted: tuple[int, ...] = ()
         self._logo = QLabel(self)
         self._name = QLabel("Plimsoll", self)
         self._name.setObjectName("productName")
@@ -95,26 +96,47 @@ class Header(QFrame):
         self._fit()
 
     def event(self, event: QEvent) -> bool:
-        """Fit again when a part has changed its size."""
+        """Fit again when a part wants another size."""
         taken = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
             self._fit()
         return taken
 
     def _fit(self) -> None:
-        """Show as much as fits, leaving out first what is said elsewhere too."""
+        """Show as much as fits, leaving out first what is said elsewhere too.
+
+        Fitting shows and hides parts, for which Qt posts the next layout request. It is done only
+        when what it follows from is not as before, or requests and fits would go on for ever.
+        """
+        wishes = self._wishes()
+        if wishes == self._fitted:
+            return
+        self._fitted = wishes
         for level in range(_LEVELS):
             self._name.setHidden(level >= 1)
             self.model.set_tags_shown(quantization=level < 4, size=level < 2)
             self._inspector.set_compact(level >= 3)
             self.gauge.set_compact(level >= 4)
             self.preset.setHidden(level >= 5)
+            self.model.set_name_kept(level < 6)
             for pill in (self.model, self._inspector, self.preset):
                 pill.measure_again()
             self._row.invalidate()
             if self._row.minimumSize().width() <= self.width():
                 break
         self._row.activate()
+
+    def _wishes(self) -> tuple[int, ...]:
+        """Return what the fit follows from, none of which it changes: widths, and what is there."""
+        return (
+            self.width(),
+            self._themes.theme.px(1000),
+            self._name.sizeHint().width(),
+            *self.model.wishes(),
+            *self.preset.wishes(),
+            *self._inspector.wishes(),
+            *(part.isHidden() for part in (self.gauge, self._inspector, self._sidebar, self._menu)),
+        )
 
     def _tool(self, name: str, text: str) -> QToolButton:
         button = QToolButton(self)

@@ -15,11 +15,21 @@ from PySide6.QtWidgets import (
 
 from app.ui.elide import ElidedLabel
 from app.ui.icons import pixmap
+from app.ui.shell.focus import hand_focus_on
 from app.ui.shell.views import HeaderModel
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
 
 __all__ = ["ModelPill", "PresetPill", "TextPill"]
+
+
+_READABLE_PX = 150  # a name shortened to this still tells one model from another
+
+
+def _text_width(label: QLabel) -> int:
+    """Return a text's width in pixels; a label's size hint would count its minimum too."""
+    label.ensurePolished()
+    return label.fontMetrics().horizontalAdvance(label.text())
 
 
 class _Pill(QPushButton):
@@ -30,6 +40,7 @@ class _Pill(QPushButton):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("pill")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._themes = themes
         self._sign_name = sign
         self._row = QHBoxLayout(self)
@@ -49,6 +60,11 @@ class _Pill(QPushButton):
     def minimumSizeHint(self) -> QSize:
         """Return the least width at which all that can be shortened is shortened."""
         return QSize(self._row.minimumSize().width(), self._themes.theme.px(30))
+
+    def wishes(self) -> tuple[int, ...]:
+        """Return the widths of the labels' texts in pixels when nothing is left out."""
+        labels = self.findChildren(QLabel, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return tuple(_text_width(label) for label in labels)
 
     def measure_again(self) -> None:
         """Forget the old size now; the labels' own notice of theirs comes by a later event."""
@@ -106,6 +122,7 @@ class ModelPill(QWidget):
         self._themes = themes
         self._model = HeaderModel()
         self._tags_shown = (True, True)
+        self._name_kept = True
         self._button = _LoadingPill(themes, self)
         self._mark = QLabel(self._button)
         self._name = ElidedLabel("", self._button, Qt.TextElideMode.ElideMiddle)
@@ -118,6 +135,7 @@ class ModelPill(QWidget):
         self._button.clicked.connect(self.pressed)
         self._cancel = QPushButton(self.tr("Cancel"), self)
         self._cancel.setProperty("kind", "flat")
+        self._cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._cancel.setAccessibleName(self.tr("Cancel loading the model"))
         self._cancel.clicked.connect(self.cancel_requested)
         self._row = QHBoxLayout(self)
@@ -140,8 +158,19 @@ class ModelPill(QWidget):
         self._model = model
         self._refresh()
 
+    def wishes(self) -> tuple[int, ...]:
+        """Return the widths in pixels when nothing is left out, and which parts there are."""
+        parts = (self._mark, self._cancel)
+        return (*self._button.wishes(), *(part.isHidden() for part in parts))
+
+    def set_name_kept(self, kept: bool) -> None:
+        """Keep the name readable, or let it be shortened to some letters."""
+        self._name_kept = kept
+
     def measure_again(self) -> None:
         """Forget the old size now."""
+        readable = min(_text_width(self._name), self._themes.theme.px(_READABLE_PX))
+        self._name.setMinimumWidth(readable if self._name_kept else 0)
         self._button.measure_again()
         self._row.invalidate()
         self.updateGeometry()
@@ -187,6 +216,8 @@ class ModelPill(QWidget):
         self._quantization.setVisible(bool(quantization) and self._tags_shown[0])
         self._size.setText("" if size is None else format_bytes(size))
         self._size.setVisible(size is not None and self._tags_shown[1])
+        if not loading:
+            hand_focus_on(self._cancel)
         self._cancel.setVisible(loading)
         self._button.set_progress(model.progress if loading else None)
         self._button.setToolTip(model.detail or spoken)

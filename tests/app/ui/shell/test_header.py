@@ -124,3 +124,30 @@ def test_what_gave_way_comes_back(header: Header) -> None:
     header.resize(1440, header.height())
     assert not header._name.isHidden()
     assert not header.model._size.isHidden()
+
+
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_the_name_stays_readable_when_tags_give_way(
+    qtbot: QtBot, header: Header, themes: ThemeManager, width: int
+) -> None:
+    themes.set_text_size(150)
+    header.set_inspector_available(True)
+    header.gauge.set_use(ContextUse(4_096, 8_192))
+    header.model.set_model(
+        HeaderModel("loaded", "Llama-3.1-8B-Instruct-abliterated", "Q4_K_M", 5 << 30)
+    )
+    header.resize(width, header.height())
+    name = header.model._name
+    qtbot.waitUntil(lambda: name.width() >= min(name.sizeHint().width(), themes.theme.px(150)))
+    assert header._row.minimumSize().width() <= width
+
+
+def test_the_fit_follows_a_longer_name_without_a_resize(qtbot: QtBot, header: Header) -> None:
+    header.gauge.set_use(ContextUse(1, 2))
+    header.model.set_model(HeaderModel("loaded", "A", "Q8_0", 8 << 30))
+    header.resize(700, header.height())
+    qtbot.waitUntil(lambda: not header.model._size.isHidden())
+    header.model.set_model(HeaderModel("loaded", "a-much-longer-name-of-a-model", "Q8_0", 8 << 30))
+    qtbot.waitUntil(header.model._size.isHidden)
+    header.model.set_model(HeaderModel("loaded", "A", "Q8_0", 8 << 30))
+    qtbot.waitUntil(lambda: not header.model._size.isHidden())
