@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
+from app.ui.shell.focus import hand_focus_on, return_focus
 from app.ui.shell.views import Choice, Notice, Overflow, Severity
 from app.ui.theme import ThemeManager
 
@@ -81,6 +82,8 @@ class Bar(QFrame):
         self._unfold = QPushButton(self.tr("Details"), self._buttons)
         self._unfold.setProperty("kind", "flat")
         self._unfold.setCheckable(True)
+        self._unfold.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._unfold.clicked.connect(lambda: return_focus(self._unfold))
         self._unfold.toggled.connect(self._details.setVisible)
         flow.addWidget(self._unfold)
         self._unfold.setVisible(bool(details))
@@ -91,6 +94,8 @@ class Bar(QFrame):
             cross.setAccessibleName(self.tr("Close this notice"))
             cross.setToolTip(self.tr("Close"))
             IconKeeper(cross, themes, "close", "dim", 13)
+            cross.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            cross.clicked.connect(lambda: return_focus(cross))
             cross.clicked.connect(self.closed)
             self._top.addWidget(cross, 0, Qt.AlignmentFlag.AlignTop)
         self._column = QVBoxLayout(self)
@@ -119,6 +124,9 @@ class Bar(QFrame):
         if choice.kind != "normal":
             button.setProperty("look", choice.kind)
         button.setToolTip(choice.tooltip)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        # First, since what is chosen may open a dialog that takes the focus.
+        button.clicked.connect(lambda: return_focus(button))
         button.clicked.connect(lambda _checked=False, key=choice.key: self.chosen.emit(key))
         return button
 
@@ -208,6 +216,7 @@ class NoticeArea(QWidget):
     def _remove(self, key: str) -> None:
         bar = self._bars.pop(key, None)
         if bar is not None:
+            hand_focus_on(bar)
             self._column.removeWidget(bar)
             bar.hide()
             bar.deleteLater()
@@ -243,6 +252,7 @@ class OverflowBar(QWidget):
             return
         self._overflow = overflow
         if self._bar is not None:
+            hand_focus_on(self._bar)
             self._column.removeWidget(self._bar)
             self._bar.hide()
             self._bar.deleteLater()
@@ -274,9 +284,11 @@ class UndoToast(QFrame):
         self.setObjectName("toast")
         self._themes = themes
         self._token: str | None = None
-        self._text = ElidedLabel("", self)
+        # In the middle: what happened is said at the end, behind a title that may be long.
+        self._text = ElidedLabel("", self, Qt.TextElideMode.ElideMiddle)
         self._undo = QPushButton(self.tr("Undo"), self)
         self._undo.setProperty("kind", "link")
+        self._undo.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._undo.clicked.connect(self._on_undo)
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._text, 1)
@@ -313,6 +325,7 @@ class UndoToast(QFrame):
     def dismiss(self) -> None:
         """End the offer."""
         self._timer.stop()
+        hand_focus_on(self)
         self.hide()
         token, self._token = self._token, None
         if token is not None:
@@ -321,6 +334,8 @@ class UndoToast(QFrame):
     @Slot()
     def _on_undo(self) -> None:
         self._timer.stop()
+        return_focus(self._undo)
+        hand_focus_on(self)
         self.hide()
         token, self._token = self._token, None
         if token is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, Qt, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QTextCursor
 from PySide6.QtWidgets import (
+    QApplication,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -23,6 +24,7 @@ from app.ui.look import set_look
 from app.ui.numbers import grouped, percent
 from app.ui.shell.bars import Bar
 from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
+from app.ui.shell.focus import COMPOSER_NAME, hand_focus_on, return_focus
 from app.ui.shell.gauge import AMBER_FROM, RED_FROM
 from app.ui.shell.shrinkable import Shrinkable
 from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
@@ -55,10 +57,11 @@ class Composer(QFrame):
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("composer")
+        self.setObjectName(COMPOSER_NAME)
         self.setAcceptDrops(True)
         self._themes = themes
         self._generating = False
+        self._since_stop = QElapsedTimer()
         self._unavailable: str | None = None
         self._attachments: tuple[AttachmentChip, ...] = ()
         self._offer: Bar | None = None
@@ -72,6 +75,7 @@ class Composer(QFrame):
         self._chip_room = Shrinkable(self._chips, self)
         self._chip_room.hide()
         self._attach = QPushButton(self.tr("Attach"), self)
+        self._attach.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._attach.setProperty("kind", "flat")
         self._attach.setToolTip(self.tr("Attach text, Markdown, code, CSV or PDF files"))
         IconKeeper(self._attach, themes, "plus", "dim", 14)
@@ -80,6 +84,7 @@ class Composer(QFrame):
         self._figures.setProperty("kind", "faint")
         self._figures.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._send = QPushButton(self)
+        self._send.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._send.setProperty("kind", "ink")
         self._send.clicked.connect(self._on_send_clicked)
         self._send_icon = IconKeeper(self._send, themes, "send", "on_ink", 13)
@@ -144,6 +149,8 @@ class Composer(QFrame):
 
     def set_generating(self, generating: bool) -> None:
         """Turn Send into Stop while a reply is written."""
+        if generating and not self._generating:
+            self._since_stop.start()
         self._generating = generating
         self._refresh()
 
@@ -185,6 +192,7 @@ class Composer(QFrame):
         self._attachments = chips
         while (item := self._flow.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
+                hand_focus_on(widget)
                 widget.hide()
                 widget.deleteLater()
         for chip in chips:
@@ -198,7 +206,8 @@ class Composer(QFrame):
         dialog = QFileDialog(self, self.tr("Attach files"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self.files_added)
+        # Not signal to signal: Qt's list of strings is another type than Python's list.
+        dialog.filesSelected.connect(lambda paths: self.files_added.emit(list(paths)))
         dialog.open()
 
     def _chip(self, chip: AttachmentChip) -> QWidget:
@@ -283,8 +292,11 @@ class Composer(QFrame):
 
     @Slot()
     def _on_send_clicked(self) -> None:
+        return_focus(self._send)
         if self._generating:
-            self.stop_requested.emit()
+            # The second click of a double click on Send is not meant for the Stop in its place.
+            if self._since_stop.elapsed() >= QApplication.doubleClickInterval():
+                self.stop_requested.emit()
         else:
             self._on_send_pressed()
 
@@ -330,6 +342,7 @@ class Composer(QFrame):
 
     def _end_offer(self) -> None:
         if self._offer is not None:
+            hand_focus_on(self._offer)
             self._offer.hide()
             self._offer.deleteLater()
             self._offer = None
@@ -349,6 +362,8 @@ class Composer(QFrame):
     def _refresh_button(self) -> None:
         enabled = self._generating or self._can_send()
         if enabled != self._send.isEnabled():
+            if not enabled:
+                hand_focus_on(self._send)
             self._send.setEnabled(enabled)
         if not self._generating:
             key = "Ctrl+Enter" if self._edit.send_key == "ctrl_enter" else "Enter"

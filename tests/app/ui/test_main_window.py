@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPointF, Qt, QTimer, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -17,12 +18,24 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
 
 from app.ui.main_window import MainWindow
-from app.ui.shell.views import ChatEntry, ContextUse, Notice, Segment, StatusFacts
+from app.ui.shell.views import (
+    ChatEntry,
+    Choice,
+    ContextUse,
+    HeaderModel,
+    Notice,
+    Overflow,
+    Segment,
+    StatusFacts,
+)
 from app.ui.theme import ThemeManager
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
@@ -392,6 +405,68 @@ def test_undo_is_offered_above_the_composer(qtbot: QtBot, window: MainWindow) ->
     assert undone.args == ["c1"]
 
 
+def _click(button: QWidget) -> None:
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def test_a_click_leaves_the_keyboard_in_the_composer(qtbot: QtBot, window: MainWindow) -> None:
+    composer, search = window.chat.composer, window.sidebar._search
+    choices = (Choice("do", "Do it"),)
+    window.chat.notices.show_notice(Notice("n", "Said.", choices=choices, details="more"))
+    window.chat.overflow.set_overflow(Overflow("Too long.", choices))
+    window.show_undo("“Chat 1” was deleted.", "c1")
+    composer.set_text("question")
+    overflow = window.chat.overflow.bar
+    assert overflow is not None
+    notice = window.chat.notices.bar("n")
+    qtbot.waitUntil(lambda: overflow.isVisible() and notice.isVisible())
+    buttons = (
+        composer._send,
+        window.toast.undo_button,
+        overflow.buttons()[0],
+        notice.buttons()[0],
+        notice._unfold,
+    )
+    for button in buttons:
+        for before in (search, composer.edit):
+            window.show_undo("“Chat 1” was deleted.", "c1")
+            before.setFocus()
+            _click(button)
+            assert composer.edit.hasFocus(), (button, before)
+
+
+def test_a_button_that_goes_gives_the_keyboard_to_the_composer(
+    qtbot: QtBot, window: MainWindow
+) -> None:
+    composer = window.chat.composer
+    choices = (Choice("do", "Do it"),)
+    window.chat.notices.show_notice(Notice("n", "Said.", choices=choices))
+    window.chat.overflow.set_overflow(Overflow("Too long.", choices))
+    window.show_undo("“Chat 1” was deleted.", "c1")
+    window.header.model.set_model(HeaderModel("loading", "Llama"))
+    composer.set_text("question")
+    overflow = window.chat.overflow.bar
+    assert overflow is not None
+    leaving: list[tuple[QWidget, Callable[[], None]]] = [
+        (composer._send, composer.clear),
+        (window.toast.undo_button, window.toast.dismiss),
+        (overflow.buttons()[0], lambda: window.chat.overflow.set_overflow(None)),
+        (
+            window.chat.notices.bar("n").buttons()[0],
+            lambda: window.chat.notices.remove_notice("n"),
+        ),
+        (
+            window.header.model._cancel,
+            lambda: window.header.model.set_model(HeaderModel("loaded", "Llama")),
+        ),
+    ]
+    for button, leave in leaving:
+        button.setFocus()
+        assert button.hasFocus()
+        leave()
+        assert composer.edit.hasFocus(), button
+
+
 def test_everything_that_takes_the_focus_has_a_name(window: MainWindow) -> None:
     window.add_page("models", "Models", "models", QLabel())
     window.set_inspector(QLabel("inspector"))
@@ -402,6 +477,64 @@ def test_everything_that_takes_the_focus_has_a_name(window: MainWindow) -> None:
                 continue
             text = widget.text() if isinstance(widget, QAbstractButton) else ""
             assert widget.accessibleName() or text, widget
+
+
+class _Busy(QObject):
+    """Counts what costs time in a window that nobody touches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: Counter[str] = Counter()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in {
+            QEvent.Type.LayoutRequest,
+            QEvent.Type.Paint,
+            QEvent.Type.UpdateRequest,
+            QEvent.Type.Resize,
+        }:
+            name = watched.objectName() or type(watched).__name__
+            self.seen[f"{event.type().name} {name}"] += 1
+        return False
+
+
+def _inspector_like() -> QWidget:
+    inspector = QWidget()
+    column = QVBoxLayout(inspector)
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    facts = QLabel("memory " * 80)
+    facts.setWordWrap(True)
+    area.setWidget(facts)
+    column.addWidget(QPushButton("Pause"))
+    column.addWidget(area)
+    return inspector
+
+
+@pytest.mark.parametrize("percent", [100, 150])
+@pytest.mark.parametrize("width", [1440, 1024, 620])
+def test_an_idle_window_does_nothing(
+    qtbot: QtBot, window: MainWindow, themes: ThemeManager, width: int, percent: int
+) -> None:
+    flash_ms = QApplication.cursorFlashTime()
+    QApplication.setCursorFlashTime(0)  # a blinking caret is painted, as it should be
+    busy = _Busy()
+    try:
+        themes.set_text_size(percent)
+        window.set_inspector(_inspector_like())
+        window.header.gauge.set_use(ContextUse(3_000, 8_192))
+        window.header.model.set_model(HeaderModel("loaded", "Llama-3.1-8B", "Q8_0", 8 << 30))
+        window.header.preset.set_presets(("Default",), "Default")
+        window.status.set_facts(StatusFacts((Segment("12.3 tokens/s"),)))
+        window.chat.notices.show_notice(Notice("n", "Said at some length. " * 8, details="more"))
+        window.resize(width, 700)
+        qtbot.wait(150)  # until what was posted is done
+        QApplication.instance().installEventFilter(busy)  # type: ignore[union-attr]
+        qtbot.wait(500)
+    finally:
+        QApplication.instance().removeEventFilter(busy)  # type: ignore[union-attr]
+        QApplication.setCursorFlashTime(flash_ms)
+    assert not busy.seen
 
 
 def test_no_timer_runs_when_nothing_happens(qtbot: QtBot, window: MainWindow) -> None:

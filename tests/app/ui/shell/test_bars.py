@@ -109,6 +109,18 @@ def test_overflow_is_shown_until_it_is_over(qtbot: QtBot, themes: ThemeManager) 
     assert (chosen, shown) == (["reload"], [True, False])
 
 
+def test_what_was_done_is_said_whatever_the_title(qtbot: QtBot, themes: ThemeManager) -> None:
+    toast = UndoToast(themes)
+    qtbot.addWidget(toast)
+    toast.offer(f"“{'A very long title of a chat ' * 6}” was deleted.", "one")
+    toast.set_widest(400)
+    label = toast._text
+    qtbot.waitUntil(label.is_elided)
+    shown = label.fontMetrics().elidedText(label.text(), label._mode, label.width())
+    assert shown.startswith("“A very")
+    assert shown.endswith("” was deleted.")
+
+
 def test_an_offer_to_undo_ends_once(qtbot: QtBot, themes: ThemeManager) -> None:
     toast = UndoToast(themes)
     qtbot.addWidget(toast)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton, QToolButton
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.shell.composer import Composer
@@ -15,6 +16,14 @@ from app.ui.shell.views import AttachmentChip, DraftFacts
 from app.ui.theme import ThemeManager
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+
+
+@pytest.fixture(autouse=True)
+def double_click_interval() -> Iterator[None]:
+    """Tests may change it; the next one finds it as it was."""
+    before_ms = QApplication.doubleClickInterval()
+    yield
+    QApplication.setDoubleClickInterval(before_ms)
 
 
 @pytest.fixture
@@ -80,6 +89,7 @@ def test_an_empty_draft_is_not_sent(qtbot: QtBot, composer: Composer, text: str)
 def test_send_turns_into_stop(qtbot: QtBot, composer: Composer) -> None:
     composer.set_text("next question")
     composer.set_generating(True)
+    QApplication.setDoubleClickInterval(0)
     assert send_button(composer).text() == "Stop"
     with qtbot.assertNotEmitted(composer.send_requested):
         QTest.keyClick(composer.edit, Qt.Key.Key_Return)
@@ -90,6 +100,28 @@ def test_send_turns_into_stop(qtbot: QtBot, composer: Composer) -> None:
     with qtbot.waitSignal(composer.send_requested) as sent:
         send_button(composer).click()
     assert sent.args == ["next question"]
+
+
+def test_a_double_click_on_send_does_not_stop(qtbot: QtBot, composer: Composer) -> None:
+    QApplication.setDoubleClickInterval(60_000)
+    composer.set_text("question")
+    composer.send_requested.connect(lambda: composer.set_generating(True))
+    with qtbot.assertNotEmitted(composer.stop_requested), qtbot.waitSignal(composer.send_requested):
+        QTest.mouseClick(send_button(composer), Qt.MouseButton.LeftButton)
+        QTest.mouseDClick(send_button(composer), Qt.MouseButton.LeftButton)
+    QApplication.setDoubleClickInterval(0)
+    with qtbot.waitSignal(composer.stop_requested):
+        QTest.mouseClick(send_button(composer), Qt.MouseButton.LeftButton)
+
+
+def test_files_chosen_in_the_dialog_are_attached(qtbot: QtBot, composer: Composer) -> None:
+    composer._attach.click()
+    dialog = composer.findChild(QFileDialog)
+    assert isinstance(dialog, QFileDialog)
+    with qtbot.waitSignal(composer.files_added) as added:
+        dialog.filesSelected.emit(["/d/one.txt", "/d/two.md"])
+    assert added.args == [["/d/one.txt", "/d/two.md"]]
+    dialog.close()
 
 
 def test_without_a_model_the_reason_is_said(composer: Composer) -> None:
