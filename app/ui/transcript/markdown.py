@@ -97,11 +97,18 @@ def _address(href: str) -> str:
     return href if len(href) <= 80 else href[:79] + "…"
 
 
+def _title_of(token: Token) -> str:
+    """Return the title of a link or picture as text: a tip under the mouse would hide it."""
+    title = str(token.attrs.get("title", ""))
+    return f" “{title}”" if title else ""
+
+
 def spans_of(inline: Token) -> tuple[Span, ...]:
     """Return the runs of an inline token."""
     spans: list[Span] = []
     bold = italic = strike = 0
     hrefs: list[str] = []
+    titles: list[str] = []
 
     def add(text: str, *, code: bool = False, math: bool = False, href: str = "") -> None:
         target = href or (hrefs[-1] if hrefs else "")
@@ -134,14 +141,17 @@ def spans_of(inline: Token) -> tuple[Span, ...]:
                 strike -= 1
             case "link_open":
                 hrefs.append(str(token.attrs.get("href", "")))
+                titles.append(_title_of(token))
             case "link_close":
                 href = hrefs.pop()
                 if href and not is_safe_link(href):
                     add(f" ({_address(href)})")
+                add(titles.pop())
             case "image":
                 source = str(token.attrs.get("src", ""))
                 alt = token.content.strip() or "image"
                 add(f"{alt} ({_address(source)})", href=source)
+                add(_title_of(token))
             case _:
                 add(token.content)
     return tuple(_soft_breaks(_merge(spans)))

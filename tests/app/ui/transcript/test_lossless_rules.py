@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ui.transcript.blocks import Block, Code, Formula, Paragraph, Rule, Span, Table
+from app.ui.transcript.items import MessageView
 from app.ui.transcript.markdown import MAX_COLUMNS
 from app.ui.transcript.stream_markdown import StreamMarkdown, parse_markdown
+from app.ui.transcript.view import Transcript
+from tests.helpers.transcript_probe import seen
 
 _DEEP = {
     "bullets in one line": "* " * 200 + "inner",
@@ -131,3 +134,14 @@ def test_pieces_of_a_deep_text_give_the_same_blocks(source: str, size: int) -> N
 def test_wide_tables_keep_their_words() -> None:
     wide = "|a" * (MAX_COLUMNS + 9) + "\n" + "|-" * (MAX_COLUMNS + 9) + "\n| inner"
     assert "inner" in _words_shown(wide)
+
+
+def test_titles_of_links_and_pictures_are_text() -> None:
+    source = '[one](https://a.b "two") ![three](https://a.b/c.png "four") [five](x:y "six")'
+    assert {"one", "two", "three", "four", "five", "six"} <= _words_shown(source)
+
+
+def test_deep_text_is_on_the_screen(view: Transcript) -> None:
+    view.set_messages([MessageView("a", "assistant", "* " * 200 + "inner\n\nafter it")])
+    assert seen(view, "inner")
+    assert seen(view, "after it")
