@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.shell.model_list import ModelList
@@ -68,8 +67,12 @@ class FirstRunPage(QScrollArea):
         self._open = QPushButton(self.tr("Open a GGUF file…"), self._card)
         IconKeeper(self._open, themes, "folder", "dim", 16)
         self._open.clicked.connect(self.open_file_requested)
-        self._starter_facts = ElidedLabel("", self._card)
+        # Wrapped, not shortened: the name is at the end. Its longest word sets no width.
+        self._starter_facts = QLabel(self._card)
+        self._starter_facts.setTextFormat(Qt.TextFormat.PlainText)
         self._starter_facts.setProperty("kind", "faint")
+        self._starter_facts.setWordWrap(True)
+        self._starter_facts.setMinimumWidth(1)
         buttons = QWidget(self._card)
         self._buttons = FlowLayout(buttons)
         self._buttons.addWidget(self._starter)

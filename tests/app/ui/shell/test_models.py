@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -193,6 +194,23 @@ def test_the_first_run_lists_what_was_found(qtbot: QtBot, first_run: FirstRunPag
     assert chosen.args == [GEMMA.key]
     with qtbot.waitSignal(first_run.open_file_requested):
         first_run._open.click()
+
+
+@pytest.mark.parametrize("percent", [100, 150])
+def test_the_starters_name_is_never_cut(
+    qtbot: QtBot, first_run: FirstRunPage, themes: ThemeManager, percent: int
+) -> None:
+    themes.set_text_size(percent)
+    first_run.resize(1024 - themes.theme.px(236), 626)
+    starter = replace(LLAMA, name="Llama-3.1-Tiny-Instruct-with-a-name-of-some-length")
+    first_run.set_state(FirstRun(starter=starter))
+    line = first_run._starter_facts
+    # The text is drawn in lines, all of which are in the label.
+    qtbot.waitUntil(lambda: line.height() >= line.heightForWidth(line.width()) > 0)
+    room = line.contentsRect()
+    wanted = line.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), line.text())
+    assert wanted.width() <= room.width()
+    assert wanted.height() <= room.height()
 
 
 @pytest.mark.parametrize("percent", [100, 200])
