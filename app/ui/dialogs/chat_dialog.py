@@ -162,17 +162,17 @@ class ChatDialog(QDialog):
 
     @Slot(str)
     def save_preset(self, name: str) -> None:
-        """Keep what is on screen under a name."""
+        """Keep what is on screen under a name, or say why that can't be done."""
         name = " ".join(name.split())
-        if not name or not self.form.is_valid():
+        if not self._can_be_saved():
+            return
+        if not name:
+            self._say(self.tr("Give the preset a name."))
             return
         if name in BUILT_IN:
-            self._problem.setText(
-                self.tr("%1 comes with Plimsoll; choose another name.").replace("%1", name)
-            )
-            self._problem.show()
+            self._say(self.tr("%1 comes with Plimsoll; choose another name.").replace("%1", name))
             return
-        self._problem.hide()
+        self._say("")
         values = self.form.values()
         if self._prompt.toPlainText().strip():
             values["system_prompt"] = self._prompt.toPlainText()
@@ -193,6 +193,8 @@ class ChatDialog(QDialog):
 
     @Slot()
     def _ask_name(self) -> None:
+        if not self._can_be_saved():
+            return
         dialog = QInputDialog(self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(self.tr("Save preset"))
@@ -202,8 +204,28 @@ class ChatDialog(QDialog):
         dialog.textValueSelected.connect(self.save_preset)
         dialog.open()
 
+    def _can_be_saved(self) -> bool:
+        """Tell whether every row holds a value; if not, say which doesn't and why."""
+        row = next((row for row in self.form.rows() if row.fault), None)
+        if row is None:
+            return True
+        if row.isHidden():
+            self.form.set_advanced_shown(True)
+        self._say(
+            self.tr("A preset can't be saved with this value of “{name}”: {fault}").format(
+                name=row.label, fault=row.fault
+            )
+        )
+        return False
+
+    def _say(self, problem: str) -> None:
+        self._problem.setText(problem)
+        self._problem.setVisible(bool(problem))
+
     @Slot(bool)
     def _on_validity(self, valid: bool) -> None:
+        if valid:
+            self._say("")
         self._buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(valid)
 
     @Slot()

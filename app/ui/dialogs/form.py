@@ -100,6 +100,11 @@ class SettingRow(QWidget):
         self.set_value(setting.default)
 
     @property
+    def label(self) -> str:
+        """The setting's name in the user's language."""
+        return _shown(self.setting.label)
+
+    @property
     def fault(self) -> str:
         """Why what is typed is no value, or nothing."""
         return self._fault

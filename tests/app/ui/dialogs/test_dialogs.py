@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialogButtonBox, QInputDialog, QLabel, QLineEdit
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialogButtonBox,
+    QInputDialog,
+    QLabel,
+    QLineEdit,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.settings import Settings, by_scope
@@ -50,6 +57,28 @@ def test_a_changed_setting_is_said(qtbot: QtBot, themes: ThemeManager) -> None:
     assert dialog._problem.isVisible()
     dialog.show_problem("")
     assert not dialog._problem.isVisible()
+
+
+@pytest.mark.parametrize("size_before", [100, 150])  # changed in the dialog itself, or before
+@pytest.mark.parametrize("size", [(1024, 700), (720, 560)])
+def test_large_text_keeps_the_settings_within_their_window(
+    qtbot: QtBot, themes: ThemeManager, size: tuple[int, int], size_before: int
+) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(*size)
+    window.show()
+    themes.set_text_size(size_before)
+    dialog = SettingsDialog(themes, {}, window)
+    dialog.show()
+    themes.set_text_size(150)
+    free = window.screen().availableGeometry()
+    for group in dialog.form.groups():
+        dialog.show_group(group)
+        QApplication.processEvents()
+        assert dialog.width() <= min(size[0], free.width()), group
+        assert dialog.height() <= min(size[1], free.height()), group
+    dialog.close()
 
 
 def test_groups_and_search(qtbot: QtBot, themes: ThemeManager) -> None:
@@ -201,8 +230,8 @@ def test_a_preset_is_saved_and_deleted(qtbot: QtBot, themes: ThemeManager) -> No
 def test_built_in_names_are_refused(qtbot: QtBot, themes: ThemeManager) -> None:
     dialog = chat_dialog(qtbot, themes)
     with qtbot.assertNotEmitted(dialog.preset_saved):
-        dialog.save_preset("Code")
         dialog.save_preset("  ")
+        dialog.save_preset("Code")
     assert "choose another name" in dialog._problem.text()
 
 
@@ -215,6 +244,26 @@ def test_a_fault_keeps_a_chat_from_being_changed(qtbot: QtBot, themes: ThemeMana
     assert not dialog._buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled()
     with qtbot.assertNotEmitted(dialog.applied):
         dialog._on_accepted()
+
+
+def test_save_as_says_what_is_wrong(qtbot: QtBot, themes: ThemeManager) -> None:
+    dialog = chat_dialog(qtbot, themes)
+    field = dialog.form.row("top_p").editor.field()
+    assert isinstance(field, QLineEdit)
+    field.setText("7")
+    field.textEdited.emit("7")
+    with qtbot.assertNotEmitted(dialog.preset_saved):
+        dialog._ask_name()
+    assert dialog.findChild(QInputDialog) is None
+    assert dialog._problem.isVisible()
+    assert dialog.form.row("top_p").label in dialog._problem.text()
+    assert dialog.form.row("top_p").fault in dialog._problem.text()
+    assert dialog.form.row("top_p").isVisible()
+    field.setText("0.7")
+    field.textEdited.emit("0.7")
+    assert not dialog._problem.isVisible()
+    dialog.save_preset(" ")
+    assert dialog._problem.text() == "Give the preset a name."
 
 
 # --- the others ---
