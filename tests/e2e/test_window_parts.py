@@ -194,3 +194,16 @@ def test_loss_while_idle_is_told_too(
     os.kill(pid, signal.SIGKILL)
     program.until(lambda: program.app.engine.state.status == "lost")
     assert "engine-lost" in program.notices()
+
+
+def test_typing_over_the_transcript_goes_into_the_draft(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    program.send("Hello")
+    program.answered()
+    program.app.transcript.setFocus()
+    program.qtbot.keyClicks(program.app.transcript, "re")
+    assert program.app.window.chat.composer.text() == "re"
+    assert program.texts() == ["Hello", "ok"]

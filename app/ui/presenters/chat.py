@@ -66,6 +66,7 @@ class ChatPresenter(QObject):
         composer.text_attached.connect(self._on_text_attached)
         composer.attachment_removed.connect(self._on_attachment_removed)
         composer.edit_last_requested.connect(self._edit_last)
+        transcript.typed.connect(self._on_typed)
         transcript.action_requested.connect(self._on_action)
         window.toast.undone.connect(self._on_undone)
 
@@ -154,6 +155,13 @@ class ChatPresenter(QObject):
         self._window.chat.composer.set_attachments(tuple(chips))
         if announce:
             self._window.chat.composer.draft_changed.emit()
+
+    @Slot(str)
+    def _on_typed(self, text: str) -> None:
+        """Somebody types with the focus on the transcript: it is meant for the draft."""
+        composer = self._window.chat.composer
+        composer.setFocus()
+        composer.insert_text(text)
 
     @Slot()
     def _edit_last(self) -> None:
