@@ -262,8 +262,8 @@ def _warnings(
     lines: list[str] = []
     for path, there, needed in header.incomplete_files:
         lines.append(
-            f"{path.name} is incomplete: it has {there} of {needed} bytes "
-            f"({format_bytes(there)} of {format_bytes(needed)}). Finish the download."
+            f"The file is incomplete: {_share(there, needed)} ({there:,} of {needed:,} bytes of "
+            f"{path.name}). Finish the download."
         )
     if naming.is_partial_name(header.path):
         lines.append(f"{header.path.name} bears the name of an unfinished download.")
@@ -279,6 +279,13 @@ def _warnings(
     if kind == "model" and not header.text("tokenizer.chat_template"):
         lines.append("The file has no chat template: a built-in one will be used.")
     return tuple(lines)
+
+
+def _share(there: int, needed: int) -> str:
+    """Return sizes as "38.1 of 93.8 MiB", with both units where they differ."""
+    have, need = format_bytes(there), format_bytes(needed)
+    number, _, unit = have.partition(" ")
+    return f"{number} of {need}" if need.endswith(f" {unit}") else f"{have} of {need}"
 
 
 def _shape_warnings(header: Header, shape: Hyperparameters, assumed: tuple[str, ...]) -> list[str]:

@@ -138,10 +138,14 @@ def read_raw_header(path: Path) -> RawHeader:
         HeaderError: there is no usable header, for a reason that ``kind`` names.
     """
     try:
+        # Before it is opened: opening a pipe waits for somebody who writes, perhaps for ever.
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise HeaderError(
+                "unreadable", f"{path} is {_special(mode)}, not a file: choose a .gguf file.", path
+            )
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise HeaderError("unreadable", f"{path} is not a regular file.", path)
             if status.st_size == 0:
                 message = f"{path} is empty: the download has not begun or has failed."
                 raise HeaderError("empty", message, path)
@@ -159,6 +163,15 @@ def read_raw_header(path: Path) -> RawHeader:
             message = f"{path} is a folder: choose a .gguf file inside it."
             raise HeaderError("directory", message, path) from error
         raise HeaderError("unreadable", f"{path} can't be read: {error}.", path) from error
+
+
+def _special(mode: int) -> str:
+    """Return what is neither a file nor a folder, in words."""
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"
 
 
 class _Parser:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import struct
 import time
 from pathlib import Path
@@ -408,3 +409,30 @@ def test_type_table_is_the_package_s() -> None:
             assert own.block_bytes == 36  # the package says 40; ggml's block has two half floats
             continue
         assert (own.name.upper(), own.block, own.block_bytes) == (kind.name, block, size)
+
+
+def test_what_is_not_a_file_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gguf")
+    (tmp_path / "link.gguf").symlink_to(tmp_path / "pipe.gguf")
+    (tmp_path / "null.gguf").symlink_to("/dev/null")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s.gguf"))
+        for name, words in (
+            ("pipe", "pipe"),
+            ("link", "pipe"),
+            ("null", "device"),
+            ("s", "socket"),
+        ):
+            path = tmp_path / f"{name}.gguf"
+            assert _kind(path) == "unreadable"
+            with pytest.raises(HeaderError, match=f"is a {words}, not a file"):
+                open_header(path)
+
+
+def test_a_file_short_of_one_byte_is_incomplete(tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf")
+    whole = read_facts(path)
+    os.truncate(path, whole.needed_bytes - 1)
+    facts = read_facts(path)
+    assert (whole.complete, facts.complete, facts.loadable) == (True, False, False)
+    assert f"{whole.needed_bytes - 1:,} of {whole.needed_bytes:,} bytes" in facts.warnings[0]

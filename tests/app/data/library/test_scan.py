@@ -141,7 +141,7 @@ def test_a03_an_incomplete_download_and_its_end(models: Path) -> None:
     assert not entry.usable
     assert entry.problem is not None
     assert "incomplete" in entry.problem
-    assert f"{len(whole) - 1} of {len(whole)} bytes" in entry.problem
+    assert f"{len(whole) - 1:,} of {len(whole):,} bytes" in entry.problem
     path.write_bytes(whole)
     assert recheck(entry).usable
     path.rename(models / "tiny.gguf.part")
