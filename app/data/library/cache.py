@@ -19,7 +19,7 @@ __all__ = ["EntryCache"]
 log = logging.getLogger(__name__)
 
 # Raised whenever what is read from a file, or how, changes: older entries are read anew then.
-_READER_VERSION = 1
+_READER_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class EntryCache:
             return
         try:
             self._open(path)
+        except OSError as error:
+            log.warning("there is no library cache: %s can't be made (%s)", path.parent, error)
         except sqlite3.Error as error:
             log.warning("library cache started anew: %s", error)
             try:
@@ -51,6 +53,7 @@ class EntryCache:
                 self._db = None
 
     def _open(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         db = sqlite3.connect(path, isolation_level=None, timeout=1.0)
         try:
             if db.execute("PRAGMA user_version").fetchone()[0] != _READER_VERSION:
