@@ -66,8 +66,10 @@ def read_attachment(path: Path, cancelled: Callable[[], bool] = _never) -> Attac
 def _bytes_of(path: Path) -> bytes:
     try:
         status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise AttachmentError(f"{path.name} is a folder: attach the files inside it.")
         if not stat.S_ISREG(status.st_mode):
-            raise AttachmentError(f"{path.name} is no file that can be attached.")
+            raise AttachmentError(f"{path.name} is not a file that can be attached.")
         if status.st_size > MAX_PDF_BYTES:
             raise AttachmentError(_too_large(path.name, status.st_size, MAX_TEXT_BYTES))
         with path.open("rb") as file:
@@ -75,7 +77,7 @@ def _bytes_of(path: Path) -> bytes:
     except OSError as error:
         raise AttachmentError(f"{path.name} can't be read: {error.strerror}.") from error
     except ValueError as error:
-        raise AttachmentError("This is no name of a file.") from error
+        raise AttachmentError("This is not the name of a file.") from error
     if not raw:
         raise AttachmentError(f"{path.name} is empty.")
     return raw

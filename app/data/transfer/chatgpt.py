@@ -44,7 +44,7 @@ def read(data: object) -> Imported:
     for item in data if isinstance(data, list) else [data]:
         mapping = as_dict(item).get("mapping")
         if not isinstance(mapping, dict):
-            into.skip("entries that are no chat")
+            into.skip("entries that are not chats")
         elif len(mapping) > 2 * MAX_MESSAGES:
             into.skip(f"chats with more than {MAX_MESSAGES:,} messages")
         else:

@@ -45,8 +45,10 @@ def _why(imported: Imported) -> str:
 
 def _decoded(path: Path) -> object:
     try:
+        if path.is_dir():
+            raise TransferError(f"{path} is a folder: name a file.")
         if not path.is_file():
-            raise TransferError(f"{path} is no file.")
+            raise TransferError(f"{path} is not a file.")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise TransferError(
@@ -61,4 +63,4 @@ def _decoded(path: Path) -> object:
     except RecursionError:
         raise TransferError(f"{path.name} is nested too deeply to be a chat.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-        raise TransferError(f"{path.name} is no JSON ({error}).") from error
+        raise TransferError(f"{path.name} is not JSON ({error}).") from error

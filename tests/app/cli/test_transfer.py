@@ -95,9 +95,9 @@ def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert import_(str(path)) == 0
     out, err = capsys.readouterr()
     assert out == "1 chat imported from ChatGPT.\n"
-    assert err == "Left out: entries that are no chat (1).\n"
+    assert err == "Left out: entries that are not chats (1).\n"
     assert import_(str(tmp_path / "missing")) == 2
-    assert capsys.readouterr().err.endswith("is no file.\n")
+    assert capsys.readouterr().err.endswith("is not a file.\n")
 
 
 def test_a47_an_import_beside_an_open_window_says_so(

@@ -112,7 +112,7 @@ def test_circles_orphans_and_wrong_types(store: ConversationStore, tmp_path: Pat
     (kept,) = store.list_all()
     assert [m.text for m in store.messages(kept.id)] == ["orphan", "good part"]
     assert imported.skipped["messages that could not be placed in their chat"] == 3
-    assert imported.skipped["entries that are no chat"] == 3
+    assert imported.skipped["entries that are not chats"] == 3
     assert imported.skipped["chats without a message"] == 2
 
 

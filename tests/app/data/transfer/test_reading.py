@@ -19,14 +19,14 @@ from tests.helpers.store_files import make_chat
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is no JSON"),
-        (b"\0" * 65536, "is no JSON"),
-        (b"{", "is no JSON"),
-        (b"\xff\xfe{}", "is no JSON"),
-        (b"<html></html>", "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\0" * 65536, "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"\xff\xfe{}", "is not JSON"),
+        (b"<html></html>", "is not JSON"),
         (b"[" * 2_000_000, "nested too deeply"),
         (b'{"a":' * 500_000, "nested too deeply"),
-        (b'["\\ud800"]', "is no JSON|none of the files"),
+        (b'["\\ud800"]', "is not JSON|none of the files"),
         (b"7", "none of the files that can be imported"),
         (b"[]", "none of the files that can be imported"),
         (b'{"messages": []}', "none of the files that can be imported"),
@@ -47,7 +47,7 @@ def test_no_file_a_folder_and_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (tmp_path / "missing.json", tmp_path, pipe):
-        with pytest.raises(TransferError, match="is no file"):
+        with pytest.raises(TransferError, match="is not a file|is a folder"):
             read_file(path)
 
 
