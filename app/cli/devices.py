@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any
 
 from app.cli.engine import open_engine
+from app.cli.numbers import whole
+from app.cli.terminal import json_line, note, say
 from app.engine.bandwidth import LARGE_BYTES
 from app.engine.client import EngineError
 from app.engine.threads import choose_threads, clamp_threads
@@ -21,7 +21,9 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--threads", type=int, metavar="N", help="threads of the bandwidth probe")
+    parser.add_argument(
+        "--threads", type=whole(1, 1024), metavar="N", help="threads of the bandwidth probe"
+    )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--probe", action="store_true", help="measure bandwidth again")
     group.add_argument("--no-probe", action="store_true", help="measure nothing")
@@ -32,11 +34,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Ask a worker, probe and print."""
     state = state_file()
     try:
-        with open_engine(state, lambda text: print(text, file=sys.stderr)) as client:
+        with open_engine(state, note) as client:
             hello = client.hello
             assert hello is not None
     except EngineError as error:
-        print(error, file=sys.stderr)
+        note(error)
         return 4
     threads = choose_threads() if arguments.threads is None else clamp_threads(arguments.threads)
     record = None
@@ -44,16 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             record = bandwidth_for(state, hello.cpu, threads, LARGE_BYTES, again=arguments.probe)
         except MemoryError:
-            print("There is no room to measure the memory's bandwidth.", file=sys.stderr)
+            note("There is no room to measure the memory's bandwidth.")
     machine = machine_for(hello, record)
     if arguments.json:
         rows = [_as_json(device, record) for device in machine.devices]
-        print(json.dumps({"engine": hello.engine, "cpu": hello.cpu, "devices": rows}))
+        print(json_line({"engine": hello.engine, "cpu": hello.cpu, "devices": rows}))
         return 0
     for device in machine.devices:
-        print(_as_text(device, record))
-    print(f"engine: {hello.engine}", file=sys.stderr)
-    print(f"processor: {hello.cpu or 'unknown'}; {hello.system_info}", file=sys.stderr)
+        say(_as_text(device, record))
+    note(f"engine: {hello.engine}")
+    note(f"processor: {hello.cpu or 'unknown'}; {hello.system_info}")
     return 0
 
 

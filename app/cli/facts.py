@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any
 
+from app.cli.terminal import json_line, note, say, shown
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.units import format_bytes, format_count
@@ -27,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         facts = read_facts(args.file)
     except HeaderError as error:
-        print(error, file=sys.stderr)
+        note(error)
         return EXIT_NO_MODEL
     if args.json:
-        print(json.dumps(facts_as_json(facts), ensure_ascii=False))
+        print(json_line(facts_as_json(facts)))
     else:
-        print(_as_text(facts))
+        say(_as_text(facts))
     return 0
 
 
@@ -72,6 +71,8 @@ def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
         },
         "kind": facts.kind,
         "complete": facts.complete,
+        "needed_bytes": facts.needed_bytes,
+        "loadable": facts.loadable,
         "assumed": list(facts.assumed),
         "warnings": list(facts.warnings),
     }
@@ -98,10 +99,10 @@ def _as_text(facts: ModelFacts) -> str:
         ("Tensor types", _types_line(facts)),
     ]
     width = max(len(label) for label, _ in rows)
-    lines = [facts.name, *(f"  {label:<{width}}  {value}" for label, value in rows)]
+    lines = [shown(facts.name), *(f"  {label:<{width}}  {shown(value)}" for label, value in rows)]
     if facts.assumed:
         lines.append(f"  {'Assumed':<{width}}  {', '.join(facts.assumed)}")
-    lines += [f"! {warning}" for warning in facts.warnings]
+    lines += [f"! {shown(warning)}" for warning in facts.warnings]
     return "\n".join(lines)
 
 

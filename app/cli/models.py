@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 
+from app.cli.folders import make_folders
+from app.cli.terminal import json_line, note, say, shown
 from app.data.library.entries import ModelEntry
 from app.data.library.places import places_for
 from app.data.library.scan import scan
@@ -28,28 +28,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Scan all places and print what was found."""
     paths = default_paths()
+    make_folders(paths)
     settings = Settings(paths.settings)
     places = places_for(
         paths, settings.get("model_folders"), others=settings.get("scan_other_programs")
     )
     entries = sorted(scan(places, paths.library_cache), key=_order)
     if arguments.json:
-        print(json.dumps({"models": [_plain(entry) for entry in entries]}))
+        print(json_line({"models": [_plain(entry) for entry in entries]}))
         return 0
     usable = [entry for entry in entries if entry.usable]
     if usable:
         _print_table([_HEADINGS, *(_row(entry) for entry in usable)])
     else:
-        print(
+        note(
             f"No model was found: put a .gguf file into {paths.models}, or name a folder in the"
-            " settings.",
-            file=sys.stderr,
+            " settings."
         )
     problems = [entry for entry in entries if not entry.usable]
     if problems:
         print("\nNot for chat:")
     for entry in problems:
-        print(f"  {entry.path}\n    {entry.problem}")
+        say(f"  {shown(entry.path)}\n    {shown(entry.problem)}")
     return 0
 
 
@@ -77,15 +77,17 @@ def _plain(entry: ModelEntry) -> dict[str, object]:
 
 
 def _row(entry: ModelEntry) -> tuple[str, ...]:
-    name = entry.name if len(entry.name) <= _WIDEST_NAME else f"{entry.name[: _WIDEST_NAME - 1]}…"
+    name = shown(entry.name)
+    if len(name) > _WIDEST_NAME:
+        name = f"{name[: _WIDEST_NAME - 1]}…"
     return (
         name,
-        entry.quantization or "–",
+        shown(entry.quantization or "–"),
         format_bytes(entry.size_bytes),
         format_count(entry.parameters) if entry.parameters else "–",
         f"{entry.context_length:,}" if entry.context_length else "–",
-        entry.architecture or "–",
-        entry.source,
+        shown(entry.architecture or "–"),
+        shown(entry.source),
     )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any
 
 from app.cli.budget import (
@@ -12,16 +10,19 @@ from app.cli.budget import (
     hardware_table,
     load_settings,
     named_machine,
+    plannable_facts,
     this_machine,
 )
-from gguf_tools.facts import read_facts
-from gguf_tools.header import HeaderError
+from app.cli.numbers import MOST_TOKENS, decimal, whole
+from app.cli.terminal import json_line, note, say, shown
 from gguf_tools.plan import DevicePlan, Plan, make_plan
+from gguf_tools.settings import engine_settings
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
 
 __all__ = ["add_arguments", "plan_as_json", "run"]
 
 EXIT_USAGE = 2
+_PROMPT_TOKENS = 512
 EXIT_NO_MODEL = 3
 
 
@@ -32,25 +33,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hardware", metavar="NAME", help='plan for a device by name, such as "2x RTX 3090"'
     )
     parser.add_argument(
-        "--bandwidth", type=float, metavar="GB/S", help="memory bandwidth, in place of the table's"
+        "--bandwidth",
+        type=decimal(0.001, 1_000_000),
+        metavar="GB/S",
+        help="memory bandwidth, in place of the table's",
     )
     parser.add_argument(
-        "--depth", type=int, default=0, metavar="N", help="tokens in the cache when decoding"
+        "--depth",
+        type=whole(0, MOST_TOKENS),
+        default=0,
+        metavar="N",
+        help="tokens in the cache when decoding (default: 0)",
     )
     parser.add_argument(
-        "--prompt", type=int, default=512, metavar="N", help="tokens of the prompt (default: 512)"
+        "--prompt",
+        type=whole(1, MOST_TOKENS),
+        metavar="N",
+        help=f"tokens of the prompt (default: {_PROMPT_TOKENS})",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the plan; return the exit code."""
-    try:
-        facts = read_facts(args.file)
-    except HeaderError as error:
-        print(error, file=sys.stderr)
-        return EXIT_NO_MODEL
-    if facts.shape is None:
-        print(f"This file is a {facts.kind}: there is nothing to plan.", file=sys.stderr)
+    facts = plannable_facts(args.file)
+    if facts is None or facts.shape is None:
         return EXIT_NO_MODEL
     table = hardware_table()
     if args.hardware is None:
@@ -58,27 +64,36 @@ def run(args: argparse.Namespace) -> int:
     else:
         named = named_machine(args.hardware, table)
         if named is None:
-            print(f"No hardware of the name {args.hardware!r} is known.", file=sys.stderr)
+            note(f"No hardware of the name {args.hardware!r} is known.")
             return EXIT_USAGE
         machine = named
     if args.bandwidth is not None:
         machine = machine.with_bandwidth(args.bandwidth * 1e9)
+    load = load_settings(args, facts)
     try:
+        holds = engine_settings(facts.shape, load).context_sequence
         plan = make_plan(
             facts,
-            load_settings(args, facts),
+            load,
             machine,
-            depth=max(args.depth, 0),
-            prompt_tokens=max(args.prompt, 1),
+            depth=_within("--depth", args.depth, holds),
+            prompt_tokens=_within("--prompt", args.prompt or min(_PROMPT_TOKENS, holds), holds),
         )
     except ValueError as error:
-        print(error, file=sys.stderr)
+        note(error)
         return EXIT_NO_MODEL
     if args.json:
-        print(json.dumps(plan_as_json(plan), ensure_ascii=False))
+        print(json_line(plan_as_json(plan)))
     else:
-        print(_as_text(plan))
+        say(_as_text(plan))
     return 0
+
+
+def _within(name: str, tokens: int, holds: int) -> int:
+    """Return tokens that a chat's context holds, and say where that is fewer than asked for."""
+    if tokens > holds:
+        note(f"{name} is taken as {holds:,}: the context of a chat holds no more tokens.")
+    return min(tokens, holds)
 
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:
@@ -158,7 +173,7 @@ def _as_text(plan: Plan) -> str:
         f"context {settings.context:,} tokens, {settings.sequences} sequence{plural}, cache in "
         f"{settings.kv.type_k.name.lower()}, {plan.layers_offloaded} layers offloaded"
     )
-    lines = [f"{plan.facts.name} on {plan.machine.name}", f"  {asked}", ""]
+    lines = [shown(f"{plan.facts.name} on {plan.machine.name}"), f"  {asked}", ""]
     rows = [("", *_HEADS), *(_device_row(item) for item in plan.devices)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
+from app.cli.terminal import for_stream, json_line, note
 from app.data.conversations import ConversationStore
 from app.data.errors import StoreUnavailable
 from app.data.load_records import LoadRecords, turn_records
@@ -35,27 +35,27 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         store = ConversationStore(paths.store, read_only=True)
     except StoreUnavailable as error:
-        print(error, file=sys.stderr)
+        note(error)
         return 1
     try:
         chat = find_chat(store, arguments.chat)
         messages = store.messages(chat.id) if arguments.all_branches else store.path(chat.id)
     except TransferError as error:
-        print(error, file=sys.stderr)
+        note(error)
         return 2
     finally:
         store.close()
     turns = turn_records(messages, LoadRecords(paths.load_records))
     if arguments.json:
-        text = json.dumps(report_as_json(chat.title, turns), ensure_ascii=False) + "\n"
+        text = json_line(report_as_json(chat.title, turns)) + "\n"
     else:
         text = report_as_markdown(chat.title, turns)
     if arguments.output is None:
-        print(text, end="")
+        print(for_stream(text, sys.stdout), end="")
         return 0
     try:
         atomic_write(Path(arguments.output), text.encode("utf-8"))
     except OSError as error:
-        print(f"{arguments.output} can't be written: {error.strerror}.", file=sys.stderr)
+        note(f"{arguments.output} can't be written: {error.strerror}.")
         return 2
     return 0

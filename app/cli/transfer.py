@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from datetime import datetime
 from pathlib import Path
 
+from app.cli.terminal import for_stream, json_line, note, say, shown
 from app.data.conversations import ConversationStore
 from app.data.errors import StoreUnavailable
 from app.data.records import Conversation
@@ -56,7 +56,7 @@ def run_export(arguments: argparse.Namespace) -> int:
     finally:
         store.close()
     if arguments.output is None:
-        print(text, end="")
+        print(for_stream(text, sys.stdout), end="")
         return 0
     return _write(Path(arguments.output), text, len(chats), as_json=arguments.json)
 
@@ -82,13 +82,14 @@ def _list(chats: list[Conversation], *, as_json: bool) -> int:
             }
             for chat in chats
         ]
-        print(json.dumps({"chats": rows}))
+        print(json_line({"chats": rows}))
         return 0
     for chat in chats:
         when = datetime.fromtimestamp(chat.updated_ms / 1000).astimezone()
-        print(f"{chat.id[:12]}  {when:%Y-%m-%d %H:%M}  {chat.title or 'Untitled chat'}")
+        title = shown(chat.title) or "Untitled chat"
+        say(f"{chat.id[:12]}  {when:%Y-%m-%d %H:%M}  {title}")
     if not chats:
-        print("There is no chat yet.", file=sys.stderr)
+        note("There is no chat yet.")
     return 0
 
 
@@ -98,9 +99,9 @@ def _write(path: Path, text: str, count: int, *, as_json: bool) -> int:
     except OSError as error:
         return _failed(f"{path} can't be written: {error.strerror}.", 2)
     if as_json:
-        print(json.dumps({"written": str(path), "chats": count}))
+        print(json_line({"written": str(path), "chats": count}))
     else:
-        print(f"{_counted(count, 'chat')} written to {path}", file=sys.stderr)
+        note(f"{_counted(count, 'chat')} written to {path}")
     return 0
 
 
@@ -125,7 +126,7 @@ def run_import(arguments: argparse.Namespace) -> int:
         if store.notice is not None and (store.read_only or store.in_memory):
             return _failed(f"Nothing was imported. {store.notice.sentence}", 1)
         if store.notice is not None:
-            print(store.notice.sentence, file=sys.stderr)
+            note(store.notice.sentence)
         new, known = store.add_whole(imported.conversations)
         if store.in_memory and not store.retry():
             assert store.notice is not None
@@ -144,13 +145,13 @@ def _report(imported: Imported, new: int, known: int, *, as_json: bool) -> None:
             "already_there": known,
             "skipped": dict(imported.skipped),
         }
-        print(json.dumps(result))
+        print(json_line(result))
         return
     print(f"{_counted(new, 'chat')} imported from {imported.source}.")
     if known:
-        print(f"{_counted(known, 'chat')} left alone: already here, unchanged.", file=sys.stderr)
+        note(f"{_counted(known, 'chat')} left alone: already here, unchanged.")
     for reason, count in imported.skipped.items():
-        print(f"Left out: {reason} ({count:,}).", file=sys.stderr)
+        note(f"Left out: {reason} ({count:,}).")
 
 
 def _counted(count: int, word: str) -> str:
@@ -158,5 +159,5 @@ def _counted(count: int, word: str) -> str:
 
 
 def _failed(reason: object, code: int) -> int:
-    print(reason, file=sys.stderr)
+    note(reason)
     return code

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +13,13 @@ from app.cli.budget import (
     load_options,
     load_settings,
     machine_from_devices,
+    plannable_facts,
 )
 from app.cli.engine import exit_code_of
+from app.cli.terminal import json_line, note, say, shown
 from app.engine.client import EngineClient, EngineError
 from app.engine.protocol import DryRan, DryRun, EngineBuffer
-from gguf_tools.facts import ModelFacts, read_facts
-from gguf_tools.header import HeaderError
+from gguf_tools.facts import ModelFacts
 from gguf_tools.memory import MemoryPlan, memory_plan
 from gguf_tools.quants import cache_type
 from gguf_tools.settings import LoadSettings, refusal
@@ -43,9 +42,15 @@ class Row:
     slack_bytes: int = 0  # by what the engine's figure is rounded
 
     @property
+    def within_rounding(self) -> bool:
+        """Tell whether the figures differ, but by no more than the engine's is rounded."""
+        difference = abs(self.planned_bytes - self.engine_bytes)
+        return 0 < difference <= self.slack_bytes
+
+    @property
     def error(self) -> float:
         """Return by what share of the engine's figure the plan is above it."""
-        if abs(self.planned_bytes - self.engine_bytes) <= self.slack_bytes:
+        if self.within_rounding:
             return 0.0
         return (self.planned_bytes - self.engine_bytes) / max(self.engine_bytes, 1)
 
@@ -57,13 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; return the exit code."""
-    try:
-        facts = read_facts(args.file)
-    except HeaderError as error:
-        print(error, file=sys.stderr)
-        return EXIT_NO_MODEL
-    if facts.shape is None:
-        print(f"This file is a {facts.kind}: there is nothing to plan.", file=sys.stderr)
+    facts = plannable_facts(args.file)
+    if facts is None or facts.shape is None:
         return EXIT_NO_MODEL
     load = load_settings(args, facts)
     refused = refusal(facts.shape, load)
@@ -74,16 +74,16 @@ def run(args: argparse.Namespace) -> int:
             request = DryRun(id=client.new_id(), path=str(facts.path), options=load_options(load))
             answer = client.call(request, DryRan)
     except EngineError as error:
-        print(error, file=sys.stderr)
+        note(error)
         if refused is not None:
-            print(f"The plan says so too: {refused.text}", file=sys.stderr)
+            note(f"The plan says so too: {refused.text}")
         return exit_code_of(error)
     plan = memory_plan(facts, _as_taken(load), machine)
     rows = compare(plan, answer.buffers)
     if args.json:
-        print(json.dumps(_as_json(rows, answer)))
+        print(json_line(_as_json(rows, answer)))
     else:
-        print(_as_text(facts, plan, rows, answer))
+        say(_as_text(facts, plan, rows, answer))
     return 0
 
 
@@ -138,6 +138,7 @@ def _as_json(rows: Sequence[Row], answer: DryRan) -> dict[str, Any]:
                 "planned_bytes": row.planned_bytes,
                 "engine_bytes": row.engine_bytes,
                 "error": row.error,
+                "engine_rounded_to_bytes": 2 * row.slack_bytes,
             }
             for row in rows
         ],
@@ -150,12 +151,12 @@ def _as_json(rows: Sequence[Row], answer: DryRan) -> dict[str, Any]:
 
 def _as_text(facts: ModelFacts, plan: MemoryPlan, rows: Sequence[Row], answer: DryRan) -> str:
     lines = [
-        f"{facts.name}, context {answer.n_ctx:,}",
+        f"{shown(facts.name)}, context {answer.n_ctx:,}",
         f"  {'device':<10} {'what':<8} {'planned':>16} {'engine':>16} {'error':>9}",
     ]
     lines += [
         f"  {row.device:<10} {row.what:<8} {row.planned_bytes:>16,} {row.engine_bytes:>16,} "
-        f"{row.error:>9.2%}"
+        f"{_error(row):>9}"
         for row in rows
     ]
     total = sum(row.engine_bytes for row in rows)
@@ -165,4 +166,10 @@ def _as_text(facts: ModelFacts, plan: MemoryPlan, rows: Sequence[Row], answer: D
         f"{answer.seconds:.2f} s ({basis}); compute buffers are {plan.compute_trust} for this "
         "architecture"
     )
+    if any(row.within_rounding for row in rows):
+        lines.append("  rounded: the same at the precision of the engine's log, 0.01 MiB")
     return "\n".join(lines)
+
+
+def _error(row: Row) -> str:
+    return "rounded" if row.within_rounding else f"{row.error:.2%}"

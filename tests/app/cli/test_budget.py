@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.cli import run
+from app.cli.verify import Row
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 
@@ -86,3 +88,35 @@ def test_no_model(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_unknown_hardware(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", str(model), "--hardware", "abacus"]) == 2
     assert "abacus" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing_bytes", [1, 5000])
+def test_a_cut_file_is_incomplete_everywhere(
+    model: Path, missing_bytes: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.truncate(model, model.stat().st_size - missing_bytes)
+    facts = _json(capsys, "facts", str(model))
+    assert (facts["complete"], facts["loadable"]) == (False, False)
+    assert facts["needed_bytes"] - facts["file_bytes"] == missing_bytes
+    assert facts["warnings"][0].startswith("The file is incomplete: ")
+    for command in ("plan", "verify", "bench"):
+        assert run([command, str(model)]) == 3
+        out, err = capsys.readouterr()
+        assert not out
+        assert err.startswith("The file is incomplete: ")
+
+
+@pytest.mark.parametrize("command", ["facts", "plan", "verify", "bench"])
+def test_a_folder_is_called_one(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([command, str(tmp_path)]) == 3
+    assert "is a folder" in capsys.readouterr().err
+
+
+def test_a_difference_within_rounding_is_called_so() -> None:
+    rounded = Row("CPU", "output", 196_608, 199_229, 5243)
+    assert rounded.within_rounding
+    assert not Row("CPU", "output", 196_608, 199_229).within_rounding
+    assert Row("CPU", "output", 196_608, 199_229).error == pytest.approx(-0.01316, abs=1e-4)
+    assert not Row("CPU", "output", 199_229, 199_229, 5243).within_rounding
