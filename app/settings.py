@@ -93,7 +93,9 @@ def _check_number(setting: Setting, value: object) -> int | float:
         raise SettingError(f"{setting.label} is a whole number, not {value!r}.")
     low, high = setting.minimum, setting.maximum
     if (low is not None and value < low) or (high is not None and value > high):
-        raise SettingError(f"{setting.label} lies between {low:,.10g} and {high:,.10g}, not {value!r}.")
+        raise SettingError(
+            f"{setting.label} lies between {low:,.10g} and {high:,.10g}, not {value!r}."
+        )
     return int(value) if setting.kind == "int" else float(value)
 
 
