@@ -14,11 +14,15 @@ import time
 from collections.abc import Callable
 
 from app.engine.protocol import (
+    Bench,
     Cancel,
     CountTokens,
+    DryRun,
     EngineMessage,
     Failed,
+    Generate,
     LineSplitter,
+    Load,
     ProtocolError,
     QueryMemory,
     Request,
@@ -29,6 +33,9 @@ from app.engine.protocol import (
 __all__ = ["Inbox", "Outbox", "claim_stdout"]
 
 _LAST_CHANCE_S = 2.0
+# These keep the engine for as long as they take, and others are refused meanwhile; the rest is
+# done in a moment, so what comes after it waits its turn.
+_LONG = (Load, DryRun, Generate, Bench)
 
 
 def claim_stdout() -> int:
@@ -81,7 +88,7 @@ class Inbox:
     ) -> None:
         self.queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self.small: queue.SimpleQueue[CountTokens | QueryMemory] = queue.SimpleQueue()
-        self.busy = threading.Event()
+        self.busy_id: int | None = None  # the long request that runs or is about to
         self._outbox = outbox
         self._on_cancel = on_cancel
         self._on_end = on_end
@@ -116,9 +123,9 @@ class Inbox:
             self._on_cancel(request.target)
         elif isinstance(request, CountTokens | QueryMemory):
             self.small.put(request)
-            if not self.busy.is_set():
+            if self.busy_id is None:
                 self.queue.put(request)
-        elif self.busy.is_set():
+        elif self.busy_id is not None:
             self._outbox.send(
                 Failed(
                     id=request.id,
@@ -127,5 +134,6 @@ class Inbox:
                 )
             )
         else:
-            self.busy.set()
+            if isinstance(request, _LONG):
+                self.busy_id = request.id
             self.queue.put(request)

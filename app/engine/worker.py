@@ -10,6 +10,7 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
 import time
 
 import msgspec
@@ -101,13 +102,18 @@ class Worker:
         self._loaded: _Loaded | None = None
         self._current = 0
         self._stop = False
+        self._lock = threading.Lock()
+        self._cancelled: set[int] = set()
         self._inbox = Inbox(outbox, self._cancel, self._end)
 
     # --- in the reading thread ---
 
     def _cancel(self, target: int) -> None:
-        if target == self._current:
-            self._raise_stop()
+        with self._lock:
+            if target != self._current:
+                self._cancelled.add(target)  # it waits its turn, or has ended
+                return
+        self._raise_stop()
 
     def _end(self) -> None:
         self._raise_stop()
@@ -143,11 +149,17 @@ class Worker:
         if isinstance(request, CountTokens | QueryMemory):
             self._serve_small()
             return
-        self._current = request.id
-        self._stop = False
-        if self._loaded is not None:
-            self._loaded.model.abort(False)
+        with self._lock:
+            self._current = request.id
+            self._stop = False
+            if self._loaded is not None:
+                self._loaded.model.abort(False)
+            cancelled = request.id in self._cancelled
+            # Ids rise: what is older has ended.
+            self._cancelled = {known for known in self._cancelled if known > request.id}
         try:
+            if cancelled:
+                raise Aborted
             self._answer(request)
         except TemplateError as error:
             self._fail(request.id, EngineFailure("bad_template", str(error)))
@@ -161,7 +173,8 @@ class Worker:
     def _finish(self, message: EngineMessage) -> None:
         """Send a final message; whoever hears it may ask again at once."""
         self._current = 0
-        self._inbox.busy.clear()
+        if getattr(message, "id", None) == self._inbox.busy_id:
+            self._inbox.busy_id = None
         self._outbox.send(message)
 
     def _answer(self, request: Request) -> None:

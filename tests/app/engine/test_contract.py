@@ -157,6 +157,30 @@ def test_measure_and_render_tell_what_would_be_sent(loaded: Driver) -> None:
     assert rendered.text.endswith("<|im_start|>assistant\n")
 
 
+def test_reply_asked_for_while_a_prompt_is_measured_waits_its_turn(loaded: Driver) -> None:
+    long = chat("Hello " * 800)
+    measure = Measure(id=loaded.new_id(), chat=long)
+    request = generate(loaded, chat("Hello"), max_tokens=3)
+    loaded.send(measure)
+    loaded.send(request)
+    assert isinstance(list(loaded.receive(measure.id))[-1], Measured)
+    assert isinstance(list(loaded.receive(request.id))[-1], Done)
+
+
+def test_cancel_that_comes_before_its_request_begins_is_heard(loaded: Driver) -> None:
+    measure = Measure(id=loaded.new_id(), chat=chat("Hello " * 800))
+    request = generate(loaded, chat("Hello"), ignore_eos=True)
+    loaded.send(measure)
+    loaded.send(request)
+    loaded.send(Cancel(id=loaded.new_id(), target=request.id))
+    last = list(loaded.receive(request.id))[-1]
+    if isinstance(last, Failed):
+        assert last.kind == "cancelled"
+    else:
+        assert isinstance(last, Done)
+        assert last.stop == "stopped"
+
+
 def test_unloaded_model_answers_nothing(loaded: Driver) -> None:
     unload = Unload(id=loaded.new_id())
     loaded.send(unload)
