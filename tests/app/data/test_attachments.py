@@ -86,7 +86,11 @@ def test_what_holds_no_text_is_refused(tmp_path: Path, raw: bytes, words: str) -
 
 def test_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name, words in (("missing", "can't be read"), ("pipe", "is not a file"), ("a\0b", "not the name")):
+    for name, words in (
+        ("missing", "can't be read"),
+        ("pipe", "is not a file"),
+        ("a\0b", "not the name"),
+    ):
         with pytest.raises(AttachmentError, match=words):
             read_attachment(tmp_path / name)
     with pytest.raises(AttachmentError, match="is a folder"):
