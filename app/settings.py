@@ -13,7 +13,7 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -891,13 +891,3 @@ def _checked_preset(values: Mapping[str, object]) -> dict[str, Any]:
         else:
             checked[key] = declared("sampling", key).check(value)
     return checked
-
-
-def changed_values(scope: Scope, values: Mapping[str, object]) -> dict[str, object]:
-    """Return the values that differ from their defaults."""
-    return {key: value for key, value in values.items() if declared(scope, key).default != value}
-
-
-def keys(scope: Scope) -> Iterable[str]:
-    """Return the names of a scope."""
-    return (setting.key for setting in by_scope(scope))
