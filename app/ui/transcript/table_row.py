@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, Qt
+from PySide6.QtCore import QMimeData, QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
-    QMouseEvent,
     QPainter,
     QPainterPath,
     QPaintEvent,
@@ -21,14 +20,15 @@ from PySide6.QtGui import (
     QTextTableFormat,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.ui.transcript.blocks import Place, Span, to_markdown
 from app.ui.transcript.document import BlockDocument
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
+from app.ui.transcript.linked_text import LinkedText
 from app.ui.transcript.rows import Row
-from app.ui.transcript.style import HREF, REASONING_INSET
+from app.ui.transcript.style import REASONING_INSET
 from app.ui.transcript.table_slices import TableSlice, column_widths
 from app.ui.transcript.text_row import make_plain_view
 
@@ -41,7 +41,7 @@ _ALIGN: Final = {
 }
 
 
-class _TableView(QTextEdit):
+class _TableView(LinkedText):
     """The cells, laid out by Qt's text tables."""
 
     def __init__(self, host: RowHost, owner: TableRow) -> None:
@@ -51,7 +51,6 @@ class _TableView(QTextEdit):
         self.cells = BlockDocument(host.style_in_force, host.formulas, self)
         self.setDocument(self.cells)
         self.viewport().setMouseTracking(True)
-        self._pressed = ""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll sideways here; leave up and down to the transcript."""
@@ -83,37 +82,9 @@ class _TableView(QTextEdit):
         data.setText(self._owner.selected_plain())
         return data
 
-    def link_at(self, at: QPoint) -> str:
-        """Return the address under a point of the viewport."""
-        place = QPointF(at.x() + self.horizontalScrollBar().value(), at.y())
-        position = self.cells.documentLayout().hitTest(place, Qt.HitTestAccuracy.ExactHit)
-        if position < 0:
-            return ""
-        cursor = self.textCursor()
-        cursor.setPosition(min(position + 1, self.cells.characterCount() - 1))
-        found = cursor.charFormat().property(HREF)
-        return str(found) if found else ""
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Show a hand over links."""
-        super().mouseMoveEvent(event)
-        over = self.link_at(event.position().toPoint())
-        shape = Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.IBeamCursor
-        if self.viewport().cursor().shape() != shape:
-            self.viewport().setCursor(shape)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Remember the link under the mouse."""
-        left = event.button() == Qt.MouseButton.LeftButton
-        self._pressed = self.link_at(event.position().toPoint()) if left else ""
-        super().mousePressEvent(event)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Follow a link that was clicked."""
-        super().mouseReleaseEvent(event)
-        pressed, self._pressed = self._pressed, ""
-        if pressed and pressed == self.link_at(event.position().toPoint()):
-            self._owner.open_link(pressed)
+    def follow(self, address: str) -> None:
+        """Open a link of the table's message."""
+        self._owner.open_link(address)
 
 
 class TableRow(QWidget):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRectF, Qt
+from PySide6.QtCore import QMimeData, QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
     QFocusEvent,
-    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPalette,
@@ -25,8 +24,8 @@ from app.ui.transcript.document import BlockDocument, selected_text
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.icons import icon_pixmap
+from app.ui.transcript.linked_text import LinkedText
 from app.ui.transcript.rows import Row
-from app.ui.transcript.style import HREF
 
 __all__ = ["TextRow", "make_plain_view"]
 
@@ -55,7 +54,7 @@ def _x_of(line: QTextLine, position: int) -> float:
     return found[0]
 
 
-class TextRow(QTextEdit):
+class TextRow(LinkedText):
     """Shows the blocks of one TEXT row."""
 
     def __init__(self, host: RowHost, parent: QWidget) -> None:
@@ -66,7 +65,6 @@ class TextRow(QTextEdit):
         make_plain_view(self)
         self._document = BlockDocument(host.style_in_force, host.formulas, self)
         self.setDocument(self._document)
-        self._pressed_link = ""
         self.viewport().setMouseTracking(True)
         self.restyle()
 
@@ -235,38 +233,10 @@ class TextRow(QTextEdit):
 
     # Links, selection, menus.
 
-    def link_at(self, at: QPoint) -> str:
-        """Return the address under a point of the viewport."""
-        layout = self._document.documentLayout()
-        position = layout.hitTest(QPointF(at), Qt.HitTestAccuracy.ExactHit)
-        if position < 0:
-            return ""
-        cursor = self.textCursor()
-        cursor.setPosition(min(position + 1, self._document.characterCount() - 1))
-        found = cursor.charFormat().property(HREF)
-        return str(found) if found else ""
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Show a hand over links."""
-        super().mouseMoveEvent(event)
-        over = self.link_at(event.position().toPoint())
-        shape = Qt.CursorShape.PointingHandCursor if over else Qt.CursorShape.IBeamCursor
-        if self.viewport().cursor().shape() != shape:
-            self.viewport().setCursor(shape)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        """Remember the link under the mouse."""
-        left = event.button() == Qt.MouseButton.LeftButton
-        self._pressed_link = self.link_at(event.position().toPoint()) if left else ""
-        super().mousePressEvent(event)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """Follow a link that was clicked, not one that was selected over."""
-        super().mouseReleaseEvent(event)
-        pressed, self._pressed_link = self._pressed_link, ""
-        here = self.link_at(event.position().toPoint())
-        if pressed and pressed == here and not self.textCursor().hasSelection() and self._entry:
-            self._host.open_link(self._entry.view.id, pressed)
+    def follow(self, address: str) -> None:
+        """Open a link of the message that is shown."""
+        if self._entry:
+            self._host.open_link(self._entry.view.id, address)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Leave the wheel to the transcript."""
