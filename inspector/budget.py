@@ -8,46 +8,19 @@ file while few of its tensors lie there, so tensors are counted, not ranges.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import msgspec
 
 from gguf_tools.units import format_bytes
+from inspector.plan_errors import device_of_buffer
 from inspector.plan_record import PlannedDevice
 from inspector.records import BufferRecord, LoadRecord
 from inspector.session import Session
 from inspector.views import Basis, BudgetView, SegmentView
 
-__all__ = ["PlanError", "budgets", "device_of_buffer", "plan_errors", "worst_error"]
-
-_SUFFIX: Final = re.compile(r"(_Mapped|_Private|_Split|_REPACK|\[.*\])+$")
-_HOST: Final = frozenset({"CPU", "AMX", "BLAS", "KleidiAI"})
-_LOG_ROUNDING_BYTES: Final = (1 << 20) // 200 + 1
-_TELLING_BYTES: Final = 1 << 20  # smaller rows don't decide how good a plan was
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanError:
-    """Planned and real bytes of one thing on one device."""
-
-    device: str
-    what: str
-    planned_bytes: int
-    engine_bytes: int
-
-    @property
-    def error(self) -> float | None:
-        """Return the share by which the plan was too high, None if there is nothing.
-
-        The log prints sizes to 0.01 MiB, so a difference within that is none.
-        """
-        if not self.engine_bytes:
-            return None
-        off = self.planned_bytes - self.engine_bytes
-        return 0.0 if abs(off) <= _LOG_ROUNDING_BYTES else off / self.engine_bytes
+__all__ = ["budgets"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,46 +70,6 @@ def budgets(session: Session) -> tuple[BudgetView, ...]:
             continue
         found.append(_budget(session, members, taken))
     return tuple(found)
-
-
-def plan_errors(load: LoadRecord) -> tuple[PlanError, ...]:
-    """Return the plan beside the engine's numbers, row by row; empty without a plan."""
-    plan = load.plan
-    if plan is None or not load.buffers:
-        return ()
-    names = [device.name for device in plan.devices]
-    sizes: dict[tuple[str, str], int] = {}
-    for item in load.buffers:
-        key = (device_of_buffer(item.device, names), item.what)
-        sizes[key] = sizes.get(key, 0) + item.size_bytes
-    rows = []
-    for device in plan.devices:
-        planned = {
-            "weights": device.weights_bytes,
-            "kv": device.kv_bytes,
-            "state": device.state_bytes,
-            "compute": device.compute_bytes,
-            "output": device.output_bytes,
-        }
-        for what, size in planned.items():
-            engine = sizes.get((device.name, what), 0)
-            if size or engine:
-                rows.append(
-                    PlanError(
-                        device=device.name, what=what, planned_bytes=size, engine_bytes=engine
-                    )
-                )
-    return tuple(rows)
-
-
-def worst_error(rows: Iterable[PlanError]) -> PlanError | None:
-    """Return the row that is furthest off among those that matter, None if there is none."""
-    telling = [
-        row
-        for row in rows
-        if row.error is not None and max(row.planned_bytes, row.engine_bytes) >= _TELLING_BYTES
-    ]
-    return max(telling, key=lambda row: abs(row.error or 0.0), default=None)
 
 
 # --- where things lie
@@ -238,22 +171,6 @@ def _is_mapped(item: BufferRecord) -> bool:
     return item.what == "weights" and "_Mapped" in item.device
 
 
-def device_of_buffer(buffer: str, devices: list[str]) -> str:
-    """Return the device that a buffer of the engine's log lies on; ``devices`` has the CPU first.
-
-    Host memory has many names (CPU_Mapped, CPU_REPACK, AMX, CUDA_Host); an accelerator's buffers
-    are named after it (CUDA0, CUDA0_Split, MTL0_Mapped, RPC0[host:port]).
-    """
-    host = devices[0] if devices else "CPU"
-    base = _SUFFIX.sub("", buffer)
-    if base in devices:
-        return base
-    if base in _HOST or buffer.endswith("_Host"):
-        return host
-    near = [name for name in devices[1:] if base.startswith(name) or name.startswith(base)]
-    return max(near, key=len, default=host)
-
-
 # --- one bar
 
 
@@ -347,13 +264,33 @@ def _model_segments(
         yield from _kv_segments(session, taken, basis, own)
     rest = taken.compute + taken.overhead
     if rest:
-        text = f"{format_bytes(taken.compute)} of compute and output buffers"
-        if taken.overhead:
-            text += f" + {format_bytes(taken.overhead)} of driver and engine process"
+        text = f"{format_bytes(taken.compute)} of compute and output buffers ({basis})"
+        also = _overhead_basis(session, members) if taken.overhead else None
+        if also is not None:
+            what = "the engine's process" if _has_cpu(members) else "the driver"
+            text += f" + {format_bytes(taken.overhead)} that {what} takes besides ({also})"
         if not loaded and session.plan is not None and session.plan.compute_margin:
             text += f"; may differ by {session.plan.compute_margin:.0%}"
+        # The plan is of the buffers; what is measured besides would make it look better or worse.
         own = plan_of(sum(i.compute_bytes + i.output_bytes for i in members) + taken.overhead)
-        yield SegmentView("compute", rest, basis, text, own)
+        yield SegmentView("compute", rest, basis, text, own, None if also == basis else also)
+
+
+def _overhead_basis(session: Session, members: list[PlannedDevice]) -> Basis:
+    """Return how what is taken beyond the buffers is known; measured needs two samples."""
+    load = session.load
+    if load is None or not load.buffers:
+        return "planned"
+    after = load.after
+    if _has_cpu(members):
+        return "planned" if after is None or after.private_bytes is None else "measured"
+    samples = [
+        None if sample is None else sample.device(item.name)
+        for sample in (load.before, after)
+        for item in members
+    ]
+    known = all(found is not None and found.free_bytes is not None for found in samples)
+    return "measured" if known else "planned"
 
 
 def _layers_on(session: Session, members: list[PlannedDevice]) -> str:

@@ -12,8 +12,8 @@ from typing import Final
 from gguf_tools.machine import LOAD_LINE
 from gguf_tools.units import format_bytes, format_rate
 from inspector.budget import budgets
+from inspector.effects import effect_of, planned_again
 from inspector.plan_record import Changes, FindingRecord, FixRecord, PlanRecord
-from inspector.planned import effect_of, planned_again
 from inspector.records import LoadRecord
 from inspector.session import Session
 from inspector.speed import judge

@@ -13,8 +13,9 @@ from typing import Final, TypeVar
 
 from gguf_tools.header import Header
 from gguf_tools.units import format_bytes, format_count
-from inspector.budget import budgets, plan_errors, worst_error
+from inspector.budget import budgets
 from inspector.findings import findings_of
+from inspector.plan_errors import plan_errors, worst_error
 from inspector.plan_record import FindingRecord, GrowthLine, ModelRecord, PlanRecord
 from inspector.session import Session
 from inspector.speed import speed_view
@@ -189,8 +190,8 @@ def _growth(session: Session, shown: tuple[BudgetView, ...]) -> GrowthView | Non
     budget = _cache_budget(session, chosen, shown)
     tokens = session.used_tokens
     window = settings.n_ctx
-    ends = None if budget is None else chosen.tokens_at(budget)
-    fitting = min(window, ends or window) - tokens
+    ends = None if budget is None else _budget_end(chosen, budget)
+    fitting = (window if ends is None else min(window, ends)) - tokens
     used = tuple(
         CurvePoint(count, chosen.at(count))
         for turn in session.turns
@@ -209,15 +210,21 @@ def _growth(session: Session, shown: tuple[BudgetView, ...]) -> GrowthView | Non
         budget_tokens=ends,
         alternatives=tuple(
             AlternativeView(
-                line.cache_type, _line(line), None if budget is None else line.tokens_at(budget)
+                line.cache_type, _line(line), None if budget is None else _budget_end(line, budget)
             )
             for line in others
         ),
-        fitting_tokens=max(fitting, 0),
+        # Without room for any cache a count would only contradict what is said of the budget.
+        fitting_tokens=None if ends == 0 else max(fitting, 0),
         fitting_conversations=_more_conversations(session),
         formula=plan.kv_formula,
         basis="planned" if session.load is None else "engine",
     )
+
+
+def _budget_end(line: GrowthLine, budget_bytes: int) -> int | None:
+    """Return the tokens at which the budget ends, 0 if it has no room, None if it holds all."""
+    return 0 if budget_bytes <= line.at(0) else line.tokens_at(budget_bytes)
 
 
 def _line(line: GrowthLine) -> tuple[CurvePoint, ...]:

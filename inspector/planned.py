@@ -6,16 +6,14 @@ Everything is computed once a plan, in about a millisecond each, so that the pan
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from gguf_tools import roles
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding
-from gguf_tools.machine import Machine
 from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
 from gguf_tools.placement import CPU
-from gguf_tools.plan import Plan, make_plan
+from gguf_tools.plan import Plan
 from gguf_tools.rates import (
     decode_ceiling,
     expected_share,
@@ -24,7 +22,8 @@ from gguf_tools.rates import (
     token_bytes,
 )
 from gguf_tools.settings import LoadSettings
-from gguf_tools.units import format_bytes, round_up
+from gguf_tools.units import round_up
+from inspector.effects import PLANNED_KEYS, effect_of
 from inspector.growth import growth_lines, kv_formula
 from inspector.plan_record import (
     Changes,
@@ -37,13 +36,12 @@ from inspector.plan_record import (
     RatePoint,
     SettingsRecord,
 )
+from inspector.room import lacking
 
 __all__ = [
-    "effect_of",
     "load_settings",
     "model_record",
     "plan_record",
-    "planned_again",
     "prefill_point",
     "step_point",
 ]
@@ -51,17 +49,6 @@ __all__ = [
 _DEFAULT_CONTEXT: Final = 8192
 _CELLS: Final = 256
 _CURVE_POINTS: Final = 48
-_PLANNED_KEYS: Final = {
-    "n_batch": "batch",
-    "n_ubatch": "ubatch",
-    "type_k": "type_k",
-    "type_v": "type_v",
-    "gpu_layers": "gpu_layers",
-    "flash_attention": "flash_attention",
-    "swa_full": "swa_full",
-    "mmap": "mmap",
-    "experts_on_cpu": "experts_on_cpu",
-}
 
 
 def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
@@ -72,7 +59,7 @@ def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
     """
     chosen = {
         name: values[key]
-        for key, name in _PLANNED_KEYS.items()
+        for key, name in PLANNED_KEYS.items()
         if key in values and values[key] is not None
     }
     context = values.get("n_ctx")
@@ -126,7 +113,11 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
         max_context=plan.max_context,
         max_sequences=plan.max_sequences,
         fits=plan.fits,
-        findings=tuple(_finding(plan, item) for item in plan.findings),
+        # What does not fit is said with its rule, its numbers and what would pass.
+        findings=(
+            *lacking(plan),
+            *(_finding(plan, item) for item in plan.findings if item.id != "does_not_fit"),
+        ),
     )
 
 
@@ -163,54 +154,6 @@ def model_record(facts: ModelFacts, context: int = 0) -> ModelRecord:
         gguf_version=facts.header.version,
         assumed=facts.assumed,
     )
-
-
-def planned_again(
-    plan: Plan, changes: Changes, machine: Machine | None = None, *, depth: int = 0
-) -> Plan | None:
-    """Return the plan with other load settings, None where they can't be planned."""
-    chosen = {_PLANNED_KEYS[key]: changes[key] for key in changes if key in _PLANNED_KEYS}
-    if changes.get("n_ctx") is not None:
-        chosen["context"] = changes["n_ctx"]
-    if "compatibility" in changes:
-        chosen["extra_buffers"] = not changes["compatibility"]
-    if not chosen:
-        return None
-    try:
-        load = replace(plan.load, **chosen)  # type: ignore[arg-type]
-        return make_plan(plan.facts, load, machine or plan.machine, depth=depth)
-    except ValueError:
-        return None
-
-
-def effect_of(plan: Plan, changes: Changes, depth: int = 0) -> str:
-    """Return in words what changed load settings would do by the plan; empty if unknown.
-
-    Rates are those with ``depth`` tokens in the cache.
-    """
-    after = planned_again(plan, changes, depth=depth)
-    if after is None:
-        return ""
-    if after.refusal is not None:
-        return f"The engine would refuse: {after.refusal.text}"
-    parts = []
-    saved = sum(item.total_bytes for item in plan.memory.devices) - sum(
-        item.total_bytes for item in after.memory.devices
-    )
-    if abs(saved) >= 1 << 20:
-        parts.append(f"{'frees' if saved > 0 else 'takes'} {format_bytes(abs(saved))}")
-    if plan.fits is False and after.fits:
-        parts.append("then it fits")
-    elif after.fits is False:
-        parts.append("it does not fit then")
-    before, now = plan.decode, after.decode
-    if depth:
-        before = make_plan(plan.facts, plan.load, plan.machine, depth=depth).decode
-    if before.expected_high and now.expected_high and now.expected_low:
-        ratio = now.expected_high / before.expected_high
-        if abs(ratio - 1) >= 0.02:
-            parts.append(f"{now.expected_low:.0f} to {now.expected_high:.0f} tok/s")
-    return ", ".join(parts)
 
 
 def step_point(plan: Plan, depth: int, sequences: int = 1) -> RatePoint:

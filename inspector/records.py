@@ -46,7 +46,8 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     model. ``decode_s`` runs from the first generated token to the last. ``samples`` are (tokens of
     the reply so far, seconds since its first token), along the reply. ``load_id`` names the
     `LoadRecord` under which the turn ran, ``peak_bytes`` the most private memory that the engine's
-    process held in it.
+    process held in it. Where ``replies_at_once`` were decoded in one batch, ``decode_s`` is this
+    reply's own, and the first reply's record has the tokens of all and the time they took.
     """
 
     n_ctx: int
@@ -66,6 +67,17 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     samples: tuple[tuple[int, float], ...] = ()
     peak_bytes: int | None = None
     load_id: str | None = None
+    replies_at_once: int = 1
+    batch_reply_tokens: int = 0
+    batch_decode_s: float = 0.0
+
+    @property
+    def batch_per_s(self) -> float | None:
+        """Tokens per second of all replies of a batch together, None if it was one reply."""
+        if self.replies_at_once < 2 or self.batch_decode_s <= 0:
+            return None
+        # The first token of each came out of the prompt's evaluation.
+        return max(self.batch_reply_tokens - self.replies_at_once, 0) / self.batch_decode_s
 
     @property
     def prefill_per_s(self) -> float | None:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
-from inspector.budget import plan_errors
 from inspector.findings import findings_of
+from inspector.plan_errors import plan_errors
 from inspector.records import LoadRecord, TurnRecord
 from inspector.session import replayed
 from inspector.speed import judge

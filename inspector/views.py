@@ -66,7 +66,8 @@ class SegmentView:
     """A part of a device's memory.
 
     ``formula`` explains it with the values filled in ("32 layers × 8 KV heads × …"). After
-    loading ``planned_bytes`` keeps what the plan said of the same part.
+    loading ``planned_bytes`` keeps what the plan said of the same part. ``also`` is how a part of
+    the figure was got where that differs (buffers from the engine's log, the rest measured).
     """
 
     kind: SegmentKind
@@ -74,6 +75,7 @@ class SegmentView:
     basis: Basis
     formula: str = ""
     planned_bytes: int | None = None
+    also: Basis | None = None
 
     @property
     def plan_error(self) -> float | None:

@@ -22,7 +22,7 @@ from gguf_tools.units import format_bytes
 from inspector.views import BudgetView, SegmentKind, SegmentView
 from inspector.widgets.drawing import draw_text, hatch_brush, mirrored, rounded_ends
 from inspector.widgets.palette import Painted, Palette
-from inspector.widgets.text import basis_word, segment_name, segment_tip, tip
+from inspector.widgets.text import basis_words, segment_name, segment_tip, tip
 
 __all__ = ["SegmentRow"]
 
@@ -55,7 +55,7 @@ class SegmentRow(Painted):
     def set_segment(self, segment: SegmentView, budget: BudgetView, *, says_basis: bool) -> None:
         """Show a segment of a budget; ``says_basis`` names the basis beside the figure."""
         size = format_bytes(segment.size_bytes)
-        basis = basis_word(segment.basis) if says_basis else ""
+        basis = basis_words(segment) if says_basis else ""
         self._segment, self._budget = segment, budget
         if (segment.kind, size, basis) == (self._kind, self._size, self._basis):
             return

@@ -14,6 +14,7 @@ from inspector.views import Basis, BudgetView, SegmentKind, SegmentView
 __all__ = [
     "basis_sentence",
     "basis_word",
+    "basis_words",
     "fill",
     "grouped",
     "joined",
@@ -148,6 +149,12 @@ def basis_word(basis: Basis) -> str:
     return _tr(_BASIS_WORDS[basis])
 
 
+def basis_words(segment: SegmentView) -> str:
+    """Return how a segment's figure was got: "engine", or "engine + measured" where it is a sum."""
+    word = basis_word(segment.basis)
+    return word if segment.also is None else f"{word} + {basis_word(segment.also)}"
+
+
 def basis_sentence(basis: Basis) -> str:
     """Return how a figure was got, in a sentence."""
     return _tr(_BASIS_SENTENCES[basis])
@@ -183,6 +190,8 @@ def segment_tip(segment: SegmentView, budget: BudgetView) -> list[str]:
         planned = format_bytes(segment.planned_bytes)
         lines.append(fill(_tr("Plan %1 (%2)."), planned, signed_percent(segment.plan_error)))
     lines.append(basis_sentence(segment.basis))
+    if segment.also is not None:
+        lines.append(fill(_tr("A part of it: %1"), basis_sentence(segment.also)))
     return lines
 
 

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
-from inspector.budget import budgets, device_of_buffer, plan_errors, worst_error
+from inspector.budget import budgets
+from inspector.plan_errors import device_of_buffer, plan_errors, worst_error
 from inspector.session import Session
 from inspector.views import BudgetView
 from tests.inspector.conftest import GIB, MIB, buffer, card, cpu, loaded, machine, sample, turn
@@ -196,3 +197,17 @@ def test_without_a_plan_the_engine_still_has_a_budget(plan_of: PlanOf) -> None:
     assert size(budget, "weights") > 0
     assert budget.planned_bytes is None
     assert plan_errors(record) == ()
+
+
+def test_overhead_that_was_measured_is_not_called_the_engines(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    (before,) = [item for item in budgets(session)[0].segments if item.kind == "compute"]
+    assert (before.basis, before.also) == ("planned", None)
+    loaded(session)
+    (after,) = [item for item in budgets(session)[0].segments if item.kind == "compute"]
+    assert (after.basis, after.also) == ("engine", "measured")
+    assert "that the engine's process takes besides (measured)" in after.formula
+    loaded(session, after=None)
+    (blind,) = [item for item in budgets(session)[0].segments if item.kind == "compute"]
+    assert (blind.basis, blind.also) == ("engine", None)

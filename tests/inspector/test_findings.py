@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
+from inspector.effects import planned_again
 from inspector.findings import findings_of
 from inspector.plan_record import FindingRecord
 from inspector.records import DeviceSample, MemorySample
@@ -191,8 +192,10 @@ def test_before_loading_the_planner_speaks(plan_of: PlanOf) -> None:
     session.planned(plan_of(machine(host=cpu(free_bytes=1 << 19)), WIDE, n_ctx=65536))
     finding = found(session, "does_not_fit")
     assert finding.severity == "error"
-    assert finding.cost
-    assert any("frees" in fix.effect for fix in finding.fixes)
+    assert "Rule: weights" in finding.cause
+    assert "must fit into what is free, and 512 KiB are" in finding.cause
+    assert "smaller quantisation is needed" in finding.cause
+    assert finding.fixes == ()
     session.memory(sample(CPU=(16, 12)))
     loaded(session)
     assert "does_not_fit" not in ids(session)
@@ -222,3 +225,42 @@ def test_the_worst_comes_first_and_each_once(session: Session) -> None:
     order = [item.severity for item in findings_of(session)]
     assert order == sorted(order, key=["error", "warning", "note"].index)
     assert len({item.id for item in findings_of(session)}) == len(order)
+
+
+def test_what_does_not_fit_offers_the_smallest_change_that_does(plan_of: PlanOf) -> None:
+    session = Session()
+    wide = {**WIDE, "context": 1 << 17}
+    whole = plan_of(machine(host=cpu(free_bytes=12 * GIB)), wide, n_ctx=65536)
+    taken = whole.memory.devices[0].total_bytes
+    session.planned(plan_of(machine(host=cpu(free_bytes=taken - (8 << 20))), wide, n_ctx=65536))
+    finding = found(session, "does_not_fit")
+    first, *others = finding.fixes
+    assert f"Smallest change that passes: {first.text.lower()}." in finding.cause
+    assert "then it fits" in first.effect
+    assert first.changes["n_ctx"] is not None
+    assert 59000 < int(first.changes["n_ctx"]) < 65536
+    assert {"type_k": "q8_0", "type_v": "q8_0"} in [fix.changes for fix in others]
+    for fix in finding.fixes:
+        assert session.planner is not None
+        again = planned_again(session.planner, fix.changes)
+        assert again is not None
+        assert again.fits
+
+
+def test_fewer_layers_are_offered_where_the_accelerator_is_too_small(plan_of: PlanOf) -> None:
+    session = Session()
+    wide = {**WIDE, "layers": 6}
+    full = plan_of(machine(card()), wide, n_ctx=4096)
+    taken = full.memory.devices[1].total_bytes
+    small = card(total_bytes=taken, free_bytes=taken - (1 << 20))
+    session.planned(plan_of(machine(small), wide, n_ctx=4096))
+    finding = found(session, "does_not_fit")
+    layers = [fix.changes["gpu_layers"] for fix in finding.fixes if "gpu_layers" in fix.changes]
+    assert len(layers) == 1
+    assert session.planner is not None
+    again = planned_again(session.planner, {"gpu_layers": layers[0]})
+    assert again is not None
+    assert again.fits
+    more = planned_again(session.planner, {"gpu_layers": int(layers[0] or 0) + 1})
+    assert more is not None
+    assert more.fits is False

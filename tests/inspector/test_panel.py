@@ -184,3 +184,16 @@ def test_a_record_is_replayed_without_model_or_machine(plan_of: PlanOf) -> None:
 def test_no_record_is_said_to_be_none() -> None:
     with pytest.raises(ValueError, match="no record"):
         decode_record(b'{"at_ms": "x"}', LoadRecord)
+
+
+def test_a_budget_without_room_counts_no_tokens_that_fit(plan_of: PlanOf) -> None:
+    model = {"head_length": 256, "embedding": 512, "kv_heads": 2, "context": 1 << 16}
+    session = Session()
+    session.planned(plan_of(model=model, n_ctx=2048))
+    session.memory(sample(CPU=(16, 1.0)))
+    growth = panel_view(session).growth
+    assert growth is not None
+    assert growth.budget_bytes == 0
+    assert growth.budget_tokens == 0
+    assert growth.fitting_tokens is None
+    assert {item.budget_tokens for item in growth.alternatives} == {0}

@@ -7,12 +7,11 @@ import pytest
 
 from gguf_tools.facts import ModelFacts
 from gguf_tools.plan import Plan
+from inspector.effects import effect_of, planned_again
 from inspector.plan_record import GrowthLine, PlanRecord, changes_of_key
 from inspector.planned import (
-    effect_of,
     load_settings,
     plan_record,
-    planned_again,
     prefill_point,
     step_point,
 )

@@ -1,0 +1,94 @@
+"""The plan beside the engine's own log, row by row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from inspector.records import LoadRecord
+
+__all__ = ["PlanError", "device_of_buffer", "plan_errors", "worst_error"]
+
+_SUFFIX: Final = re.compile(r"(_Mapped|_Private|_Split|_REPACK|\[.*\])+$")
+_HOST: Final = frozenset({"CPU", "AMX", "BLAS", "KleidiAI"})
+_LOG_ROUNDING_BYTES: Final = (1 << 20) // 200 + 1
+_TELLING_BYTES: Final = 1 << 20  # smaller rows don't decide how good a plan was
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanError:
+    """Planned and real bytes of one thing on one device."""
+
+    device: str
+    what: str
+    planned_bytes: int
+    engine_bytes: int
+
+    @property
+    def error(self) -> float | None:
+        """Return the share by which the plan was too high, None if there is nothing.
+
+        The log prints sizes to 0.01 MiB, so a difference within that is none.
+        """
+        if not self.engine_bytes:
+            return None
+        off = self.planned_bytes - self.engine_bytes
+        return 0.0 if abs(off) <= _LOG_ROUNDING_BYTES else off / self.engine_bytes
+
+
+def plan_errors(load: LoadRecord) -> tuple[PlanError, ...]:
+    """Return the plan beside the engine's numbers, row by row; empty without a plan."""
+    plan = load.plan
+    if plan is None or not load.buffers:
+        return ()
+    names = [device.name for device in plan.devices]
+    sizes: dict[tuple[str, str], int] = {}
+    for item in load.buffers:
+        key = (device_of_buffer(item.device, names), item.what)
+        sizes[key] = sizes.get(key, 0) + item.size_bytes
+    rows = []
+    for device in plan.devices:
+        planned = {
+            "weights": device.weights_bytes,
+            "kv": device.kv_bytes,
+            "state": device.state_bytes,
+            "compute": device.compute_bytes,
+            "output": device.output_bytes,
+        }
+        for what, size in planned.items():
+            engine = sizes.get((device.name, what), 0)
+            if size or engine:
+                rows.append(
+                    PlanError(
+                        device=device.name, what=what, planned_bytes=size, engine_bytes=engine
+                    )
+                )
+    return tuple(rows)
+
+
+def worst_error(rows: Iterable[PlanError]) -> PlanError | None:
+    """Return the row that is furthest off among those that matter, None if there is none."""
+    telling = [
+        row
+        for row in rows
+        if row.error is not None and max(row.planned_bytes, row.engine_bytes) >= _TELLING_BYTES
+    ]
+    return max(telling, key=lambda row: abs(row.error or 0.0), default=None)
+
+
+def device_of_buffer(buffer: str, devices: list[str]) -> str:
+    """Return the device that a buffer of the engine's log lies on; ``devices`` has the CPU first.
+
+    Host memory has many names (CPU_Mapped, CPU_REPACK, AMX, CUDA_Host); an accelerator's buffers
+    are named after it (CUDA0, CUDA0_Split, MTL0_Mapped, RPC0[host:port]).
+    """
+    host = devices[0] if devices else "CPU"
+    base = _SUFFIX.sub("", buffer)
+    if base in devices:
+        return base
+    if base in _HOST or buffer.endswith("_Host"):
+        return host
+    near = [name for name in devices[1:] if base.startswith(name) or name.startswith(base)]
+    return max(near, key=len, default=host)
