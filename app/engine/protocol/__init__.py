@@ -59,6 +59,7 @@ from app.engine.protocol.values import (
     LoadOptions,
     ModelInfo,
     PromptFit,
+    RemoteInfo,
     SamplingOptions,
     StopReason,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "PromptFit",
     "ProtocolError",
     "QueryMemory",
+    "RemoteInfo",
     "Render",
     "Rendered",
     "Request",

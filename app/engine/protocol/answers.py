@@ -10,6 +10,7 @@ from app.engine.protocol.values import (
     FailureKind,
     ModelInfo,
     PromptFit,
+    RemoteInfo,
     StopReason,
     Value,
 )
@@ -36,7 +37,7 @@ __all__ = [
 
 
 class Hello(Value, frozen=True, kw_only=True, tag="hello"):
-    """First message of a worker."""
+    """First message of a worker. ``remotes`` are the servers it was told to use."""
 
     protocol: int
     pid: int
@@ -44,6 +45,7 @@ class Hello(Value, frozen=True, kw_only=True, tag="hello"):
     devices: tuple[DeviceInfo, ...]
     system_info: str
     cpu: str
+    remotes: tuple[RemoteInfo, ...] = ()
 
 
 class Progress(Value, frozen=True, kw_only=True, tag="progress"):

@@ -18,6 +18,7 @@ __all__ = [
     "LoadOptions",
     "ModelInfo",
     "PromptFit",
+    "RemoteInfo",
     "SamplingOptions",
     "StopReason",
     "Value",
@@ -71,6 +72,10 @@ class LoadOptions(Value, frozen=True, kw_only=True):
     unified: bool | None = None  # one cache for all sequences; None: if there are several
     compatibility: bool = False  # use_extra_bufts off: no AMX, no repacked kernels
     template: str | None = None  # name of a built-in chat template, in place of the file's
+    # Devices that layers are offloaded to, by name or address: "CUDA0,10.0.0.5:50052"; None: all,
+    # "none": the processor alone.
+    devices: str | None = None
+    tensor_split: str | None = None  # parts of the devices, as "3,1"; None: by free memory
 
 
 class SamplingOptions(Value, frozen=True, kw_only=True):
@@ -140,7 +145,12 @@ class PromptFit(Value, frozen=True, kw_only=True):
 
 
 class DeviceInfo(Value, frozen=True, kw_only=True):
-    """A device as llama.cpp reports it."""
+    """A device as llama.cpp reports it.
+
+    Of one on another computer (backend "RPC") ``description`` is its address, and the last three
+    were measured at the worker's start: the network's round trip (seconds) and bytes per second,
+    and what the device read a large matrix at (bytes per second).
+    """
 
     name: str
     description: str
@@ -148,6 +158,17 @@ class DeviceInfo(Value, frozen=True, kw_only=True):
     backend: str
     total_bytes: int | None
     free_bytes: int | None
+    round_trip_s: float | None = None
+    link_bytes_per_s: float | None = None
+    bandwidth_bytes_per_s: float | None = None
+
+
+class RemoteInfo(Value, frozen=True, kw_only=True):
+    """A server that the worker was told to use: its devices' names, or why it is left out."""
+
+    endpoint: str
+    problem: str = ""
+    devices: tuple[str, ...] = ()
 
 
 class EngineBuffer(Value, frozen=True, kw_only=True):
@@ -192,3 +213,5 @@ class ModelInfo(Value, frozen=True, kw_only=True):
     buffers: tuple[EngineBuffer, ...]
     load_s: float
     notices: tuple[str, ...] = ()
+    devices_used: tuple[str, ...] = ()  # names of those that layers could be offloaded to
+    layers_asked: int = 0  # as the options ask for them; all is ``layers_total``
