@@ -53,7 +53,11 @@ def run_test(model: EngineModel, request: Bench, stopped: Callable[[], bool]) ->
                 for position in range(request.depth, end):
                     if stopped():
                         raise Aborted
-                    model.decode_each([tokens[position]] * request.sequences, position)
+                    model.decode_each(
+                        [tokens[position]] * request.sequences,
+                        [position] * request.sequences,
+                        sequences,
+                    )
             model.wait()
             if number:
                 seconds.append(time.perf_counter() - started)

@@ -111,7 +111,7 @@ class _Sampler:
         self._repeat = repeat
         self._next = 0
 
-    def sample(self) -> int:
+    def sample(self, row: int = -1) -> int:
         if self._next >= len(self._tokens):
             if not self._repeat:
                 return _END
@@ -167,8 +167,22 @@ class _Model:
             kept = script.swa_window + self.info.n_ubatch
             self._oldest = max(self._oldest, len(self._tokens) - kept)
 
-    def decode_each(self, tokens: Sequence[int], position: int) -> None:
-        self.decode(tokens[:1], position)
+    def decode_each(
+        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]
+    ) -> None:
+        if 0 in sequences:
+            row = list(sequences).index(0)
+            self.decode((tokens[row],), positions[row])
+        elif self._script.decode_per_s:
+            time.sleep(1 / self._script.decode_per_s)
+        if self._abort:
+            raise Aborted
+
+    def fork(self, count: int) -> None:
+        return
+
+    def drop(self, sequence: int) -> None:
+        return
 
     def wait(self) -> None:
         return
@@ -301,6 +315,7 @@ class FakeEngine:
             threads=1,
             threads_batch=1,
             compatibility=options.compatibility,
+            sequences=options.sequences,
             memory=script.memory,
             template="file",
             template_notice=None,

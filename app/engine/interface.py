@@ -105,17 +105,22 @@ class Vocabulary(Protocol):
 
 
 class Sampler(Protocol):
-    """Draws tokens from the last decoded position."""
+    """Draws tokens from the last batch that was decoded."""
 
-    def sample(self) -> int:
-        """Return the next token and count it as drawn."""
+    def sample(self, row: int = -1) -> int:
+        """Return the next token and count it as drawn.
+
+        ``row`` is the batch's token whose logits are drawn from, -1 its last one.
+        """
 
     def close(self) -> None:
         """Free the chain."""
 
 
 class EngineModel(Protocol):
-    """A loaded model with one context. Chats use sequence 0, benchmarks several."""
+    """A loaded model with one context. A chat is sequence 0; benchmarks and several replies at
+    once use more.
+    """
 
     @property
     def info(self) -> ModelInfo:
@@ -141,12 +146,20 @@ class EngineModel(Protocol):
             EngineFailure: out of memory, or the engine's error code.
         """
 
-    def decode_each(self, tokens: Sequence[int], position: int) -> None:
-        """Evaluate one token of each sequence, token i of sequence i, all at one position.
+    def decode_each(
+        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]
+    ) -> None:
+        """Evaluate one token of each of some sequences in one batch; logits of every row.
 
         Raises:
             Aborted, EngineFailure: as `decode`.
         """
+
+    def fork(self, count: int) -> None:
+        """Let sequences 1 to ``count`` - 1 begin with everything that sequence 0 holds."""
+
+    def drop(self, sequence: int) -> None:
+        """Forget a sequence."""
 
     def wait(self) -> None:
         """Return when everything asked so far is computed."""

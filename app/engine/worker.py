@@ -19,7 +19,7 @@ from app.engine.bench import run_test
 from app.engine.cache import PrefixCache, Reuse
 from app.engine.check import file_problem
 from app.engine.faults import Faults
-from app.engine.generation import Generation, Listener
+from app.engine.generation import Generation
 from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
 from app.engine.launch import FAKE_ENGINE_VARIABLE
 from app.engine.pipe import Inbox, Outbox, claim_stdout
@@ -51,11 +51,13 @@ from app.engine.protocol import (
     QueryMemory,
     Render,
     Rendered,
+    ReplyDone,
     Request,
     Started,
     Unload,
     Unloaded,
 )
+from app.engine.reply import Listener, Outcome
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.prompt import ChatTemplate
 from app.engine.templates.renderer import TemplateRenderer
@@ -337,23 +339,41 @@ class Worker:
     def _generate(self, request: Generate) -> None:
         received_s = time.monotonic()
         loaded = self._model()
+        _check_replies(request, loaded.model.info)
         prompt = self._build(request)
         render_s = time.monotonic() - received_s
         if prompt.fit.problem is not None:
             self._fail(request.id, _does_not_fit(prompt.fit), prompt.fit)
             return
-        text = loaded.reply_text(prompt, request)
         listener = _Sender(self, request, prompt)
+
+        def ended(number: int, outcome: Outcome) -> None:
+            if number:
+                self._outbox.send(
+                    ReplyDone(
+                        id=request.id,
+                        conversation=request.conversation,
+                        reply=number,
+                        stop=outcome.stop,
+                        stop_detail=outcome.detail,
+                        stats=outcome.stats,
+                        reasoning_open=outcome.reasoning_open,
+                    )
+                )
+
         generation = Generation(loaded.model, loaded.cache, listener, lambda: self._stop)
-        outcome = generation.run(
+        outcomes = generation.run(
             prompt.tokens,
-            text,
+            [loaded.reply_text(prompt, request) for _ in range(request.replies)],
             request.sampling,
             is_markup=loaded.prompts.is_markup,
             received_s=received_s,
             render_s=render_s,
+            ended=ended,
         )
-        loaded.prompts.remember_reply(prompt, outcome.kept_text, outcome.kept_tokens)
+        for one in outcomes:
+            loaded.prompts.remember_reply(prompt, one.kept_text, one.kept_tokens)
+        outcome = outcomes[0]
         stats = msgspec.structs.replace(
             outcome.stats,
             load_s=loaded.load_s,
@@ -437,12 +457,18 @@ class _Sender(Listener):
         )
 
     def text(
-        self, delta: Delta, reply_tokens: int, reasoning_tokens: int, per_s: float | None
+        self,
+        delta: Delta,
+        reply_tokens: int,
+        reasoning_tokens: int,
+        per_s: float | None,
+        reply: int,
     ) -> None:
         self._worker._outbox.send(
             Chunk(
                 id=self._request.id,
                 conversation=self._request.conversation,
+                reply=reply,
                 answer=delta.answer,
                 reasoning=delta.reasoning,
                 reply_tokens=reply_tokens,
@@ -460,6 +486,24 @@ class _Sender(Listener):
                 self._times = [self._times[0], *kept]
         self._worker._faults.reach("decode", reply_tokens)
         self._worker._serve_small()
+
+
+def _check_replies(request: Generate, info: ModelInfo) -> None:
+    """Refuse several replies that can't be, or would all be the same."""
+    count = request.replies
+    if count == 1:
+        return
+    if not 1 <= count <= info.sequences:
+        raise EngineFailure(
+            "bad_request",
+            f"{count} replies at once were asked for, and the model was loaded for "
+            f"{info.sequences}; load it for more.",
+        )
+    if request.sampling.temperature <= 0:
+        raise EngineFailure(
+            "bad_request",
+            "At temperature 0 all replies would be the same; raise the temperature of this chat.",
+        )
 
 
 def _does_not_fit(fit: PromptFit) -> EngineFailure:

@@ -179,6 +179,7 @@ class LlamaEngine:
             threads=settled.threads,
             threads_batch=settled.threads_batch,
             compatibility=options.compatibility,
+            sequences=options.sequences,
             memory=memory_kind(model, swa_full=options.swa_full),
             template="file",
             template_notice=None,

@@ -94,15 +94,17 @@ class LlamaModel:
         batch.logits[count - 1] = 0
         self._check(code)
 
-    def decode_each(self, tokens: Sequence[int], position: int) -> None:
-        """Evaluate one token of each sequence, token i of sequence i, all at one position."""
+    def decode_each(
+        self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]
+    ) -> None:
+        """Evaluate one token of each of some sequences in one batch; logits of every row."""
         batch = self._batch
         count = len(tokens)
         batch.n_tokens = count
         for index in range(count):
             batch.token[index] = tokens[index]
-            batch.pos[index] = position
-            batch.seq_id[index][0] = index
+            batch.pos[index] = positions[index]
+            batch.seq_id[index][0] = sequences[index]
             batch.logits[index] = 1
         code = lib.llama_decode(self._context, batch)
         for index in range(count):
@@ -110,6 +112,16 @@ class LlamaModel:
             batch.logits[index] = 0
         self.wait()  # as whoever draws from the logits would
         self._check(code)
+
+    def fork(self, count: int) -> None:
+        """Let sequences 1 to ``count`` - 1 begin with everything that sequence 0 holds."""
+        for sequence in range(1, count):
+            self.drop(sequence)
+            lib.llama_memory_seq_cp(self._memory, _SEQUENCE, sequence, -1, -1)
+
+    def drop(self, sequence: int) -> None:
+        """Forget a sequence."""
+        lib.llama_memory_seq_rm(self._memory, sequence, -1, -1)
 
     def wait(self) -> None:
         """Return when everything asked so far is computed."""

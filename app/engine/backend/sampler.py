@@ -119,20 +119,20 @@ class LlamaSampler:
     def _add(self, sampler: Any) -> None:
         lib.llama_sampler_chain_add(self._chain, sampler)
 
-    def sample(self) -> int:
-        """Return the next token and count it as drawn."""
+    def sample(self, row: int = -1) -> int:
+        """Return the next token, drawn from a row of the last batch, and count it as drawn."""
         if self._grammar is None:
-            return int(lib.llama_sampler_sample(self._chain, self._context, -1))
-        token = self._draw(enforce=False)
+            return int(lib.llama_sampler_sample(self._chain, self._context, row))
+        token = self._draw(row, enforce=False)
         if not self._allowed(token):
-            token = self._draw(enforce=True)
+            token = self._draw(row, enforce=True)
         lib.llama_sampler_accept(self._grammar, token)
         lib.llama_sampler_accept(self._chain, token)
         return token
 
-    def _draw(self, *, enforce: bool) -> int:
+    def _draw(self, row: int, *, enforce: bool) -> int:
         logits = np.ctypeslib.as_array(
-            lib.llama_get_logits_ith(self._context, -1), (self._vocab.size,)
+            lib.llama_get_logits_ith(self._context, row), (self._vocab.size,)
         )
         rows = np.zeros(self._vocab.size, _TOKEN_DATA)
         rows["id"] = np.arange(self._vocab.size, dtype=np.int32)

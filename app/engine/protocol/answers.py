@@ -30,6 +30,7 @@ __all__ = [
     "MemoryNow",
     "Progress",
     "Rendered",
+    "ReplyDone",
     "Started",
     "Unloaded",
     "is_final",
@@ -126,10 +127,14 @@ class Started(Value, frozen=True, kw_only=True, tag="started"):
 
 
 class Chunk(Value, frozen=True, kw_only=True, tag="chunk"):
-    """Text of a reply since the last chunk; whole characters only."""
+    """Text of a reply since the last chunk; whole characters only.
+
+    ``reply`` counts from 0 where several are written at once.
+    """
 
     id: int
     conversation: str
+    reply: int = 0
     answer: str = ""
     reasoning: str = ""
     reply_tokens: int = 0
@@ -151,6 +156,18 @@ class Benched(Value, frozen=True, kw_only=True, tag="benched"):
 
     id: int
     seconds: tuple[float, ...]
+
+
+class ReplyDone(Value, frozen=True, kw_only=True, tag="reply_done"):
+    """One of several replies has ended; the request's `Done` tells of the first one, last."""
+
+    id: int
+    conversation: str
+    reply: int
+    stop: StopReason
+    stop_detail: str | None
+    stats: TurnStats
+    reasoning_open: bool = False
 
 
 class Done(Value, frozen=True, kw_only=True, tag="done"):
@@ -188,6 +205,7 @@ EngineMessage: TypeAlias = (
     | Benched
     | Started
     | Chunk
+    | ReplyDone
     | Done
     | Failed
 )

@@ -68,12 +68,17 @@ class Render(Value, frozen=True, kw_only=True, tag="render"):
 
 
 class Generate(Value, frozen=True, kw_only=True, tag="generate"):
-    """Answer a conversation. ``conversation`` keeps late chunks out of other chats."""
+    """Answer a conversation. ``conversation`` keeps late chunks out of other chats.
+
+    Several ``replies`` are decoded in one batch over the prompt's cache; the model must have been
+    loaded for as many sequences.
+    """
 
     id: int
     conversation: str
     chat: ChatPrompt
     sampling: SamplingOptions = SamplingOptions()
+    replies: int = 1
 
 
 class QueryMemory(Value, frozen=True, kw_only=True, tag="memory"):

@@ -215,3 +215,4 @@ class ModelInfo(Value, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     devices_used: tuple[str, ...] = ()  # names of those that layers could be offloaded to
     layers_asked: int = 0  # as the options ask for them; all is ``layers_total``
+    sequences: int = 1  # replies that it can write at once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -181,8 +181,12 @@ class _Model:
     def decode(self, tokens: list[int], position: int, sequence: int = 0) -> None:
         self.calls.append(("fill", sequence, position, len(tokens)))
 
-    def decode_each(self, tokens: list[int], position: int) -> None:
-        self.calls.append(("step", len(tokens), position))
+    def decode_each(
+        self, tokens: list[int], positions: list[int], sequences: Sequence[int]
+    ) -> None:
+        assert len(set(positions)) == 1
+        assert list(sequences) == list(range(len(tokens)))
+        self.calls.append(("step", len(tokens), positions[0]))
 
     def cut(self, tokens: int, sequence: int = 0) -> bool:
         self.calls.append(("cut", sequence, tokens))
