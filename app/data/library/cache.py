@@ -19,7 +19,7 @@ __all__ = ["EntryCache"]
 log = logging.getLogger(__name__)
 
 # Raised whenever what is read from a file, or how, changes: older entries are read anew then.
-_READER_VERSION = 2
+_READER_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,11 @@ class EntryCache:
             return msgspec.json.decode(kept.entry, type=ModelEntry, dec_hook=_path_of)
         except (msgspec.DecodeError, ValueError):
             return None
+
+    def entries(self) -> list[ModelEntry]:
+        """Return all that was read at earlier times, whether or not it is still so."""
+        found = (self.get(Path(key), kept.stamp) for key, kept in self._known.items())
+        return [entry for entry in found if entry is not None]
 
     def put(self, path: Path, stamp: str, entry: ModelEntry) -> None:
         """Keep what was read; written by `close`."""

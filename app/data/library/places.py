@@ -18,8 +18,9 @@ from app.paths import Paths, starter_model
 
 __all__ = ["Layout", "Place", "places_for", "places_of_others"]
 
-# How models lie in a place: as files in folders, as one file, or as Ollama's manifests and blobs.
-Layout: TypeAlias = Literal["folder", "file", "ollama"]
+# How models lie in a place: as files in folders, as one file of a package, as one file that the
+# user added, or as Ollama's manifests and blobs.
+Layout: TypeAlias = Literal["folder", "file", "added", "ollama"]
 _MAX_SETTINGS_BYTES = 4 * 1024 * 1024
 
 
@@ -36,6 +37,7 @@ def places_for(
     paths: Paths,
     folders: Iterable[str] = (),
     *,
+    files: Iterable[Path] = (),
     others: bool = True,
     platform: str = sys.platform,
     home: Path | None = None,
@@ -43,13 +45,15 @@ def places_for(
 ) -> list[Place]:
     """Return where to look, what is ours first; places that aren't there cost nothing.
 
-    ``folders`` and ``others`` are the settings ``model_folders`` and ``scan_other_programs``.
+    ``folders`` and ``others`` are the settings ``model_folders`` and ``scan_other_programs``;
+    ``files`` are single files that the user added to the list.
     """
     places = [Place("Plimsoll", paths.models)]
     starter = starter_model()
     if starter is not None:
         places.insert(0, Place("Starter model", starter, "file"))
     places += [Place("Folder", _expanded(folder)) for folder in folders if folder.strip()]
+    places += [Place("Added", path, "added") for path in files]
     if others:
         places += places_of_others(platform, home or Path.home(), environ)
     return places

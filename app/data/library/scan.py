@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.data.library.cache import EntryCache
-from app.data.library.entries import ModelEntry, read_entry
+from app.data.library.entries import ModelEntry, files_stamp, read_entry
 from app.data.library.places import Place
 from app.data.library.walk import Candidate, candidates
 
-__all__ = ["ScanProgress", "recheck", "scan"]
+__all__ = ["ScanProgress", "recheck", "remembered", "scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,11 @@ def scan(
                 entry = cache.get(candidate.path, stamp)
                 if entry is None:
                     entry = read_entry(
-                        candidate.path, candidate.files, place.source, candidate.name
+                        candidate.path,
+                        candidate.files,
+                        place.source,
+                        candidate.name,
+                        belongs_to=candidate.belongs_to,
                     )
                     cache.put(candidate.path, stamp, entry)
                     read += 1
@@ -80,23 +84,36 @@ def scan(
         cache.close()
 
 
+def remembered(places: Sequence[Place], cache_path: Path | None) -> tuple[ModelEntry, ...]:
+    """Return what the last scan of these places found, at once and without looking at a file."""
+    cache = EntryCache(cache_path)
+    try:
+        known = cache.entries()
+    finally:
+        cache.close()
+    found = []
+    for entry in known:
+        place = next((p for p in places if entry.path.is_relative_to(p.path)), None)
+        if place is not None:
+            found.append(replace(entry, source=place.source))
+    return tuple(found)
+
+
 def recheck(entry: ModelEntry) -> ModelEntry:
     """Return an entry as its files are now: to be asked before loading, as downloads grow."""
-    now = read_entry(entry.path, entry.files, entry.source)
-    return replace(now, name=entry.name, base_name=entry.base_name)
+    now = read_entry(entry.path, entry.files, entry.source, belongs_to=entry.belongs_to)
+    return replace(
+        now, name=entry.name, base_name=entry.base_name, title=entry.title, group=entry.group
+    )
 
 
 def _look_at(candidate: Candidate) -> tuple[tuple[int, int] | None, str]:
     """Return what a model's first file is on the disk, and a stamp of all its files."""
     identity: tuple[int, int] | None = None
-    stamps = [candidate.name]
-    for file in candidate.files:
-        try:
-            status = file.stat()
-        except (OSError, ValueError):
-            stamps.append("missing")
-            continue
-        if file == candidate.path and status.st_ino:
+    try:
+        status = candidate.path.stat()
+        if status.st_ino:
             identity = (status.st_dev, status.st_ino)
-        stamps.append(f"{file.name}:{status.st_size}:{status.st_mtime_ns}")
-    return identity, "|".join(stamps)
+    except (OSError, ValueError):
+        pass
+    return identity, f"{candidate.name}|{files_stamp(candidate.files)}"

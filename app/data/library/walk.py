@@ -22,16 +22,22 @@ __all__ = ["Candidate", "candidates"]
 _MAX_DEPTH = 12
 _MAX_FOLDERS = 20_000
 _MAX_MANIFEST_BYTES = 1024 * 1024
-_OLLAMA_MODEL = "application/vnd.ollama.image.model"
+_OLLAMA_LAYER = "application/vnd.ollama.image."
+_OLLAMA_PARTS = ("model", "projector", "adapter")
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Files that should be a model: one, or all parts of a split one, in order."""
+    """Files that should be a model: one, or all parts of a split one, in order.
+
+    ``name`` is what another program calls it; ``belongs_to`` is the model that this file is a
+    projector or an adapter of, where that program says so.
+    """
 
     path: Path
     files: tuple[Path, ...]
     name: str = ""
+    belongs_to: Path | None = None
 
 
 def candidates(place: Place, cancelled: Callable[[], bool]) -> Iterator[Candidate]:
@@ -40,6 +46,8 @@ def candidates(place: Place, cancelled: Callable[[], bool]) -> Iterator[Candidat
         # Of a package, whose file names say more than what the converter wrote into the file.
         name = parse_file_name(place.path.name).base.replace("-", " ")
         yield Candidate(place.path, (place.path,), name)
+    elif place.layout == "added":
+        yield _with_its_parts(place.path)
     elif place.layout == "ollama":
         yield from _ollama(place.path, cancelled)
     else:
@@ -96,6 +104,17 @@ def _grouped(folder: Path) -> Iterator[Candidate]:
         yield Candidate(files[0], files)
 
 
+def _with_its_parts(path: Path) -> Candidate:
+    """Return a file that the user added, with the other parts of a split model beside it."""
+    shard = parse_shard_name(path.name)
+    if shard is None or shard[2] == 1:
+        return Candidate(path, (path,))
+    for found in _grouped(path.parent):
+        if path in found.files:
+            return found
+    return Candidate(path, (path,))
+
+
 def _is_model_file(entry: os.DirEntry[str]) -> bool:
     lower = entry.name.lower()
     # Before the type is asked for, which may cost a call a file on some systems.
@@ -116,26 +135,41 @@ def _ollama(root: Path, cancelled: Callable[[], bool]) -> Iterator[Candidate]:
         except OSError:
             continue
         for name in names:
-            digest = _model_digest(folder / name)
-            if digest:
-                blob = root / "blobs" / digest.replace(":", "-")
-                yield Candidate(blob, (blob,), _ollama_name(folder.relative_to(manifests), name))
+            digests = _digests(folder / name)
+            if "model" not in digests:
+                continue
+            shown = _ollama_name(folder.relative_to(manifests), name)
+            blobs = {part: _blob(root, digest) for part, digest in digests.items()}
+            yield Candidate(blobs["model"], (blobs["model"],), shown)
+            for part in ("projector", "adapter"):
+                if part in blobs:
+                    yield Candidate(blobs[part], (blobs[part],), shown, blobs["model"])
 
 
-def _model_digest(manifest: Path) -> str | None:
+def _blob(root: Path, digest: str) -> Path:
+    return root / "blobs" / digest.replace(":", "-")
+
+
+def _digests(manifest: Path) -> dict[str, str]:
+    """Return the digests of a manifest's files that are GGUF, by what they are."""
     try:
         if manifest.stat().st_size > _MAX_MANIFEST_BYTES:
-            return None
+            return {}
         data: Any = json.loads(manifest.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return None
+        return {}
     layers = data.get("layers") if isinstance(data, dict) else None
+    found: dict[str, str] = {}
     for layer in layers if isinstance(layers, list) else []:
-        if isinstance(layer, dict) and layer.get("mediaType") == _OLLAMA_MODEL:
-            digest = layer.get("digest")
-            if isinstance(digest, str) and digest.replace(":", "").isalnum():
-                return digest
-    return None
+        if not isinstance(layer, dict):
+            continue
+        part = str(layer.get("mediaType")).removeprefix(_OLLAMA_LAYER)
+        digest = layer.get("digest")
+        # A digest becomes part of a path: nothing but letters, figures and its colon.
+        sound = isinstance(digest, str) and digest.replace(":", "").isalnum()
+        if part in _OLLAMA_PARTS and sound:
+            found.setdefault(part, str(digest))
+    return found
 
 
 def _ollama_name(folder: Path, tag: str) -> str:
