@@ -18,8 +18,8 @@ __all__ = ["Arranged", "ModelGroup", "arrange"]
 
 # Files with one name and architecture but sizes further apart than this are different models.
 _SAME_PARAMETERS: Final = 0.12
+_ALIKE: Final = 0.75
 _PARTS: Final = frozenset({"projector", "adapter"})
-_LONGEST_NAME: Final = 48
 _PART_WORDS: Final = frozenset({"mmproj", "projector", "vision", "lora", "adapter", "clip"})
 
 
@@ -106,23 +106,27 @@ def _clusters(entries: Sequence[ModelEntry]) -> list[list[ModelEntry]]:
 
 def _group(key: str, entries: Sequence[ModelEntry]) -> ModelGroup:
     ordered = sorted(entries, key=lambda entry: (-entry.size_bytes, str(entry.path)))
-    return ModelGroup(key, _title(ordered), tuple(ordered))
+    return ModelGroup(key, _title(key, ordered), tuple(ordered))
 
 
-def _title(entries: Sequence[ModelEntry]) -> str:
-    """Return what most of the files call the model, else its metadata's name.
+def _title(key: str, entries: Sequence[ModelEntry]) -> str:
+    """Return the best of what files and metadata call the model.
 
-    Names of files are what people know a model by; blobs and files called "model" have none.
+    That is the name with most of the words that the variants share and fewest others; of equals
+    the one that most files bear. Names of files go before metadata: people know a model by them.
     """
-    said = Counter(
-        entry.base_name
-        for entry in entries
-        if len(words_of(entry.base_name)) > 1 and len(entry.base_name) <= _LONGEST_NAME
-        and not entry.base_name.startswith("sha256-")
-    )  # fmt: skip
-    if said:
-        return max(said, key=lambda name: (said[name], len(name), name))
-    return entries[0].title or entries[0].name
+    shared = frozenset(key.partition("|")[2].partition("#")[0].split("-"))
+    said = Counter(entry.base_name for entry in entries)
+    names = {name: count + 0.5 for name, count in said.items()}
+    for entry in entries:
+        names.setdefault(entry.title, 0)
+
+    def worth(name: str) -> tuple[int, float, bool, str]:
+        words = words_of(name)
+        fit = len(words & shared) - 2 * len(words - shared)
+        return fit, names[name], not name.islower(), name
+
+    return max(names, key=worth)
 
 
 def _owner(part: ModelEntry, groups: Sequence[ModelGroup]) -> ModelGroup | None:
@@ -141,9 +145,9 @@ def _owner(part: ModelEntry, groups: Sequence[ModelGroup]) -> ModelGroup | None:
         here = any(entry.path.parent == part.path.parent for entry in group.variants)
         likeness = _likeness(wanted, group)
         # In one folder a name in common is enough; elsewhere the names have to agree.
-        if not (likeness >= 0.75 or (here and (likeness > 0 or _is_alone(part, groups)))):
+        if not (likeness >= _ALIKE or (here and (likeness > 0 or _is_alone(part, groups)))):
             continue
-        score = (likeness + here, group.key)
+        score = (2 * likeness + here, group.key)
         if best is None or score > best:
             best, found = score, group
     return found
