@@ -38,7 +38,7 @@ from inspector.views import (
     TypeShare,
 )
 
-__all__ = ["panel_view", "verify_line"]
+__all__ = ["metadata_rows", "panel_view", "verify_line"]
 
 _FAR_OFF = 0.02
 
@@ -282,7 +282,7 @@ def _model_card(session: Session) -> ModelCardView | None:
         title=f"{model.architecture}{version}",
         rows=tuple(_model_rows(model, plan)),
         types=tuple(TypeShare(name, count, size) for name, count, size in model.types),
-        metadata=() if header is None else _metadata(header),
+        metadata=() if header is None else metadata_rows(header),
     )
 
 
@@ -355,7 +355,8 @@ def _parameters(model: ModelRecord) -> str:
 
 
 @lru_cache(maxsize=4)
-def _metadata(header: Header) -> tuple[MetadataRow, ...]:
+def metadata_rows(header: Header) -> tuple[MetadataRow, ...]:
+    """Return all metadata of a file, long values shortened, lists as their length."""
     rows = []
     for key in header.keys():  # noqa: SIM118 - a method, not a mapping's
         kind = header.value_type(key) or ""
