@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import deque
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,9 +18,18 @@ from llama_cpp._ctypes_extensions import load_shared_library
 
 from app.engine.protocol import DeviceInfo
 
-__all__ = ["AbortFlag", "NativeLog", "devices", "engine_name", "lib"]
+__all__ = [
+    "LIBRARIES",
+    "AbortFlag",
+    "NativeLog",
+    "device_handles",
+    "device_name",
+    "devices",
+    "engine_name",
+    "lib",
+]
 
-_LIBRARIES = Path(lib.__file__).parent / "lib"
+LIBRARIES = Path(lib.__file__).parent / "lib"
 # ggml/include/ggml.h: none, debug, info, warn, error, continued
 _LOG_LEVEL_DEBUG = 1
 _LOG_LEVEL_ERROR = 4
@@ -95,8 +105,8 @@ def _ggml() -> Any:
     where each library has one file.
     """
     if sys.platform == "win32":
-        base: Any = load_shared_library("ggml-base", _LIBRARIES)
-        main: Any = load_shared_library("ggml", _LIBRARIES)
+        base: Any = load_shared_library("ggml-base", LIBRARIES)
+        main: Any = load_shared_library("ggml", LIBRARIES)
     else:
         base = main = lib.llama_cpp._lib
     pointer = ctypes.c_void_p
@@ -117,18 +127,39 @@ def _ggml() -> Any:
     return main, base
 
 
-def devices() -> tuple[DeviceInfo, ...]:
-    """Return what llama.cpp's backends report, with memory as of now (0 means unknown: None)."""
+def device_name(device: int) -> str:
+    """Return the name of a device by its handle."""
+    _, base = _ggml()
+    name: bytes = base.ggml_backend_dev_name(device)
+    return name.decode("utf-8", "replace")
+
+
+def device_handles() -> dict[str, int]:
+    """Return llama.cpp's devices by name."""
+    main, _ = _ggml()
+    handles = (main.ggml_backend_dev_get(i) for i in range(main.ggml_backend_dev_count()))
+    return {device_name(handle): handle for handle in handles}
+
+
+def devices(known: Mapping[str, DeviceInfo] | None = None) -> tuple[DeviceInfo, ...]:
+    """Return what llama.cpp's backends report, with memory as of now (0 means unknown: None).
+
+    Devices that are ``known`` by name are taken from there and not asked.
+    """
     main, base = _ggml()
     found = []
     for index in range(main.ggml_backend_dev_count()):
         device = main.ggml_backend_dev_get(index)
+        held = (known or {}).get(device_name(device))
+        if held is not None:
+            found.append(held)
+            continue
         free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
         base.ggml_backend_dev_memory(device, ctypes.byref(free), ctypes.byref(total))
         registry = base.ggml_backend_dev_backend_reg(device)
         found.append(
             DeviceInfo(
-                name=base.ggml_backend_dev_name(device).decode("utf-8", "replace"),
+                name=device_name(device),
                 description=base.ggml_backend_dev_description(device).decode("utf-8", "replace"),
                 kind=_KINDS.get(base.ggml_backend_dev_type(device), "accel"),
                 backend=base.ggml_backend_reg_name(registry).decode("utf-8", "replace"),
