@@ -1,4 +1,4 @@
-"""One entry, three faces: the engine's worker, the command line, the window.
+"""One entry, three faces: processes that work for the others, the command line, the window.
 
 Each face is imported when it is chosen, so that the worker never loads Qt and a command never
 loads what it does not need.
@@ -23,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from app.engine.templates.child import main as template_child
 
         return template_child()
+    if arguments[:1] == ["--hub"]:
+        from app.data.hub.child import main as hub_child
+
+        return hub_child()
     from app.cli import is_command, run
 
     if is_command(arguments):
