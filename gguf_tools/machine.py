@@ -33,6 +33,8 @@ class Device:
     Bandwidth is what weights are read at (bytes per second), ``flops_per_s`` the dense 16-bit
     rate. ``pool`` names the memory a device draws on: devices of unified memory share one.
     ``overhead_bytes`` are taken by the driver's context before anything is loaded.
+    ``link_bytes_per_s`` is the way to the device: its bus, or to one of another computer ("rpc")
+    the network, whose round trip is ``round_trip_s`` (seconds).
     """
 
     name: str
@@ -46,6 +48,8 @@ class Device:
     flops_per_s: float | None = None
     flops_basis: Basis = "assumed"
     link_bytes_per_s: float | None = None
+    link_basis: Basis = "assumed"
+    round_trip_s: float | None = None
     pool: str = ""
     overhead_bytes: int = 0
     features: frozenset[CpuFeature] = frozenset()

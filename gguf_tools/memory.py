@@ -97,7 +97,7 @@ def memory_plan(facts: ModelFacts, load: LoadSettings, machine: Machine) -> Memo
         raise ValueError("The file says too little about the model to plan its memory.")
     header = facts.header
     settings = engine_settings(shape, load)
-    placement = place_layers(shape.layers_all, load.gpu_layers, machine)
+    placement = place_layers(shape.layers_all, load.gpu_layers, machine, load.split)
     devices = machine.devices
     weights = weights_by_device(
         header,

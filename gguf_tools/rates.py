@@ -13,10 +13,12 @@ from functools import lru_cache
 from typing import Final
 
 from gguf_tools import roles
+from gguf_tools.facts import vocabulary_size
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.kv import KvCache
 from gguf_tools.machine import Device, Machine
+from gguf_tools.network import crossings, network_seconds
 from gguf_tools.placement import CPU, Placement
 from gguf_tools.settings import EngineSettings
 from gguf_tools.state import StateLayer
@@ -60,15 +62,20 @@ _CPU_FLASH_KV_COST: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class TokenBytes:
-    """What one step of decoding reads on one device, in bytes."""
+    """What one step of decoding reads on one device, in bytes.
+
+    ``moved`` bytes go to the device and back in ``trips``; see `gguf_tools.network`.
+    """
 
     weights: float
     kv: float
     state: float
+    moved: float = 0.0
+    trips: float = 0.0
 
     @property
     def total(self) -> float:
-        """Return all bytes."""
+        """Return all bytes that are read."""
         return self.weights + self.kv + self.state
 
 
@@ -125,8 +132,10 @@ def token_bytes(
                 shape, layer, sequences
             )
     filled = round_up(depth + 1, _CELLS)
-    for cache in caches:
-        cells = min(cache.cells, round_up(-(-filled // cache.tokens_per_cell), _CELLS))
+    read = [
+        min(cache.cells, round_up(-(-filled // cache.tokens_per_cell), _CELLS)) for cache in caches
+    ]
+    for cache, cells in zip(caches, read, strict=True):
         for item in cache.layers:
             row = item.k_row_bytes + item.v_row_bytes
             times = 1 + _shared_readers(shape, item.layer)
@@ -134,7 +143,18 @@ def token_bytes(
     for held in states:
         size = sum(held.tensors) / settings.sequences
         state[placement.layers[held.layer]] += 2 * size * sequences
-    return tuple(TokenBytes(*parts) for parts in zip(weights, kv, state, strict=True))
+    moved, trips = crossings(
+        shape,
+        placement,
+        caches,
+        read,
+        devices=devices,
+        vocabulary=vocabulary_size(header) or 0,
+        sequences=sequences,
+        flash_attention=settings.flash_attention,
+    )
+    parts = zip(weights, kv, state, moved, trips, strict=True)
+    return tuple(TokenBytes(*part) for part in parts)
 
 
 def _expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
@@ -197,6 +217,7 @@ def seconds_per_token(reads: tuple[TokenBytes, ...], machine: Machine) -> float 
     total = 0.0
     everything = sum(item.total for item in reads)
     for item, device in zip(reads, machine.devices, strict=True):
+        total += network_seconds(item.moved, item.trips, device)
         if device.bandwidth_bytes_per_s:
             total += item.total / device.bandwidth_bytes_per_s
         elif item.total > _NEGLIGIBLE * everything:
@@ -231,8 +252,9 @@ def expected_share(
         cost = _kv_cost(device, shape, flash_attention)
         seconds = (item.weights + item.state + item.kv * cost) / device.bandwidth_bytes_per_s
         shares = EXPECTED[device.kind]
-        low += seconds / shares[0]
-        high += seconds / shares[1]
+        network = network_seconds(item.moved, item.trips, device)
+        low += seconds / shares[0] + network
+        high += seconds / shares[1] + network
     return (1.0 / low, 1.0 / high) if high else None
 
 

@@ -6,6 +6,7 @@ the order of its steps matters, because the batch is cut to the context before t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -21,6 +22,7 @@ __all__ = [
     "LoadSettings",
     "Refusal",
     "engine_settings",
+    "parse_split",
     "refusal",
 ]
 
@@ -37,7 +39,8 @@ class LoadSettings:
 
     ``context`` 0 means the trained length. ``outputs`` is the number of rows whose logits are
     wanted at once: one a sequence for chatting; 0 means a whole batch, the C API's default.
-    ``experts_on_cpu`` keeps the expert tensors of all layers in main memory.
+    ``experts_on_cpu`` keeps the expert tensors of all layers in main memory. ``split`` are the
+    parts of the devices, by their free memory if empty.
     """
 
     context: int = 4096
@@ -56,6 +59,7 @@ class LoadSettings:
     offload_kv: bool = True
     mmap: bool = True
     extra_buffers: bool = True
+    split: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,23 @@ def engine_settings(shape: Hyperparameters, settings: LoadSettings) -> EngineSet
             type_v=cache_type(settings.type_v),
         ),
     )
+
+
+def parse_split(text: str | None) -> tuple[float, ...]:
+    """Return the parts that a text such as "3,1" means, none for None or an empty one.
+
+    Raises:
+        ValueError: it means none; the text is one sentence.
+    """
+    if text is None or not text.strip():
+        return ()
+    try:
+        parts = tuple(float(part) for part in text.replace("/", ",").split(","))
+    except ValueError:
+        parts = ()
+    if not parts or not all(math.isfinite(part) and part >= 0 for part in parts) or not sum(parts):
+        raise ValueError(f"{text!r} is no split; give the devices' parts, such as 3,1.")
+    return parts
 
 
 def _flash(shape: Hyperparameters, settings: LoadSettings) -> bool:
