@@ -13,10 +13,13 @@ import logging
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+from app.endpoints import checked_endpoint
+from gguf_tools.split import parse_split
 
 __all__ = [
     "TABLE",
@@ -61,6 +64,7 @@ class Setting:
     unit: str = ""
     none_label: str | None = None
     advanced: bool = False
+    accept: Callable[[str], str] | None = None  # one line or text in its own form, or ValueError
 
     @property
     def flag(self) -> str:
@@ -108,14 +112,24 @@ def _check_choice(setting: Setting, value: object) -> str:
 
 def _check_text(setting: Setting, value: object) -> str:
     if isinstance(value, str):
-        return value
+        return _accepted(setting, value)
     raise SettingError(f"{setting.label} is a text, not {value!r}.")
 
 
 def _check_lines(setting: Setting, value: object) -> tuple[str, ...]:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return tuple(value)
+        accepted = tuple(_accepted(setting, item) for item in value)
+        return accepted if setting.accept is None else tuple(dict.fromkeys(accepted))
     raise SettingError(f"{setting.label} is a list of texts, not {value!r}.")
+
+
+def _accepted(setting: Setting, text: str) -> str:
+    if setting.accept is None:
+        return text
+    try:
+        return setting.accept(text)
+    except ValueError as error:
+        raise SettingError(str(error)) from error
 
 
 _CHECKS = {
@@ -127,6 +141,12 @@ _CHECKS = {
     "lines": _check_lines,
     "folders": _check_lines,
 }
+
+
+def _checked_split(text: str) -> str:
+    parse_split(text)
+    return text.strip()
+
 
 _KV_TYPES = tuple(
     (name, name)
@@ -294,6 +314,18 @@ TABLE: tuple[Setting, ...] = (
         "now",
     ),
     Setting(
+        "rpc",
+        "app",
+        "Devices",
+        "Computers on the network",
+        "Computers that lend their memory and processors to a model, one HOST:PORT a line: each "
+        "runs llama.cpp's rpc-server. What is sent there is not encrypted.",
+        "lines",
+        (),
+        "next load",
+        accept=checked_endpoint,
+    ),
+    Setting(
         "log_chat_text",
         "app",
         "Privacy",
@@ -367,6 +399,32 @@ TABLE: tuple[Setting, ...] = (
         "next load",
         minimum=-1,
         maximum=9999,
+    ),
+    Setting(
+        "devices",
+        "load",
+        "Memory",
+        "Devices",
+        "Devices that layers are put on, by name or address, separated by commas, as 'plimsoll "
+        "devices' lists them; none for the processor alone.",
+        "text",
+        None,
+        "next load",
+        none_label="all",
+        advanced=True,
+    ),
+    Setting(
+        "tensor_split",
+        "load",
+        "Memory",
+        "Split between devices",
+        "Parts of the layers that the devices get, in their order, such as 3,1.",
+        "text",
+        None,
+        "next load",
+        none_label="by free memory",
+        advanced=True,
+        accept=_checked_split,
     ),
     Setting(
         "swa_full",

@@ -6,7 +6,6 @@ the order of its steps matters, because the batch is cut to the context before t
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -22,7 +21,6 @@ __all__ = [
     "LoadSettings",
     "Refusal",
     "engine_settings",
-    "parse_split",
     "refusal",
 ]
 
@@ -138,23 +136,6 @@ def engine_settings(shape: Hyperparameters, settings: LoadSettings) -> EngineSet
             type_v=cache_type(settings.type_v),
         ),
     )
-
-
-def parse_split(text: str | None) -> tuple[float, ...]:
-    """Return the parts that a text such as "3,1" means, none for None or an empty one.
-
-    Raises:
-        ValueError: it means none; the text is one sentence.
-    """
-    if text is None or not text.strip():
-        return ()
-    try:
-        parts = tuple(float(part) for part in text.replace("/", ",").split(","))
-    except ValueError:
-        parts = ()
-    if not parts or not all(math.isfinite(part) and part >= 0 for part in parts) or not sum(parts):
-        raise ValueError(f"{text!r} is no split; give the devices' parts, such as 3,1.")
-    return parts
 
 
 def _flash(shape: Hyperparameters, settings: LoadSettings) -> bool:
