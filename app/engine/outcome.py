@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 __all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after"]
 
-Phase: TypeAlias = Literal["starting", "idle", "load", "prefill", "decode"]
+Phase: TypeAlias = Literal["starting", "idle", "load", "prefill", "decode", "score", "quantize"]
 
 _PHASE_WORDS: dict[Phase, str] = {
     "starting": "while starting",
@@ -20,6 +20,8 @@ _PHASE_WORDS: dict[Phase, str] = {
     "load": "while loading the model",
     "prefill": "while reading the prompt",
     "decode": "while writing the reply",
+    "score": "while reading the test text",
+    "quantize": "while making the variant",
 }
 _WINDOWS_ILLEGAL_INSTRUCTION = 0xC000001D
 _WINDOWS_ACCESS_VIOLATION = 0xC0000005
@@ -145,6 +147,6 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
     advice: tuple[str, ...] = ("Load the model again",)
     if end.signal_name == "SIGKILL":
         advice += ("Use a smaller context", "Choose a smaller variant of the model")
-    elif end.phase in {"load", "prefill", "decode"}:
+    elif end.phase in {"load", "prefill", "decode", "score"}:
         advice += ("Put fewer layers on the GPU", "Try compatibility mode")
     return Recovery(False, compatibility, end.sentence, advice)

@@ -24,8 +24,10 @@ from app.engine.protocol import (
     LineSplitter,
     Load,
     ProtocolError,
+    Quantize,
     QueryMemory,
     Request,
+    Score,
     decode_request,
     encode_line,
 )
@@ -35,7 +37,7 @@ __all__ = ["Inbox", "Outbox", "claim_stdout"]
 _LAST_CHANCE_S = 2.0
 # These keep the engine for as long as they take, and others are refused meanwhile; the rest is
 # done in a moment, so what comes after it waits its turn.
-_LONG = (Load, DryRun, Generate, Bench)
+_LONG = (Load, DryRun, Generate, Bench, Score, Quantize)
 
 
 def claim_stdout() -> int:

@@ -135,7 +135,7 @@ def context_parameters(settled: Settled, abort: AbortFlag) -> Any:
     parameters.n_batch = settled.n_batch
     parameters.n_ubatch = settled.n_ubatch
     parameters.n_seq_max = options.sequences
-    parameters.n_outputs_max = options.sequences
+    parameters.n_outputs_max = max(options.sequences, options.outputs or 0)
     parameters.n_threads = settled.threads
     parameters.n_threads_batch = settled.threads_batch
     parameters.flash_attn_type = _FLASH[options.flash_attention]

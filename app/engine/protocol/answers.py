@@ -14,6 +14,7 @@ from app.engine.protocol.values import (
     StopReason,
     Value,
 )
+from inspector.compare.records import TokenDifference
 from inspector.records import TurnStats
 
 __all__ = [
@@ -29,8 +30,10 @@ __all__ = [
     "Measured",
     "MemoryNow",
     "Progress",
+    "Quantized",
     "Rendered",
     "ReplyDone",
+    "Scored",
     "Started",
     "Unloaded",
     "is_final",
@@ -50,10 +53,10 @@ class Hello(Value, frozen=True, kw_only=True, tag="hello"):
 
 
 class Progress(Value, frozen=True, kw_only=True, tag="progress"):
-    """Of a load (fraction only) or of a prefill (with tokens)."""
+    """Of a load or of making a variant (fraction only), of a prefill or a text (with tokens)."""
 
     id: int
-    phase: Literal["load", "prefill"]
+    phase: Literal["load", "prefill", "score", "quantize"]
     fraction: float
     done_tokens: int = 0
     total_tokens: int = 0
@@ -170,6 +173,36 @@ class ReplyDone(Value, frozen=True, kw_only=True, tag="reply_done"):
     reasoning_open: bool = False
 
 
+class Scored(Value, frozen=True, kw_only=True, tag="scored"):
+    """Final: how well a text was foreseen, one entry for each token that counts.
+
+    ``nll`` is the surprise at the token that really came, in nats; ``kl`` the Kullback-Leibler
+    divergence from the reference's expectation, and ``same_top`` whether both expect the same
+    token most, both empty without one. ``comparable`` False means that the reference cuts the text
+    into other tokens. ``text_bytes`` are the bytes of the tokens that count.
+    """
+
+    id: int
+    text_tokens: int
+    chunk_tokens: int
+    chunks: int
+    nll: tuple[float, ...]
+    kl: tuple[float, ...] = ()
+    same_top: tuple[bool, ...] = ()
+    comparable: bool = True
+    text_bytes: int = 0
+    worst: tuple[TokenDifference, ...] = ()
+    seconds: float = 0.0
+
+
+class Quantized(Value, frozen=True, kw_only=True, tag="quantized"):
+    """Final."""
+
+    id: int
+    file_bytes: int
+    seconds: float
+
+
 class Done(Value, frozen=True, kw_only=True, tag="done"):
     """Final: why the reply ended and what was measured."""
 
@@ -203,6 +236,8 @@ EngineMessage: TypeAlias = (
     | Rendered
     | MemoryNow
     | Benched
+    | Scored
+    | Quantized
     | Started
     | Chunk
     | ReplyDone
@@ -219,6 +254,8 @@ _FINAL = (
     Rendered,
     MemoryNow,
     Benched,
+    Scored,
+    Quantized,
     Done,
     Failed,
 )

@@ -15,9 +15,11 @@ __all__ = [
     "Generate",
     "Load",
     "Measure",
+    "Quantize",
     "QueryMemory",
     "Render",
     "Request",
+    "Score",
     "Unload",
 ]
 
@@ -102,6 +104,37 @@ class Bench(Value, frozen=True, kw_only=True, tag="bench"):
     repeat: int = 3
 
 
+class Score(Value, frozen=True, kw_only=True, tag="score"):
+    """Say how well the loaded model foresees a text, which is cut into chunks.
+
+    The model must have been loaded with ``outputs`` and a context of at least a chunk. ``write``
+    names a file that gets what the model expects at each token; ``against`` one that was written
+    so by the variant to compare with.
+    """
+
+    id: int
+    text: str
+    chunk_tokens: int = 512
+    chunks: int = 8
+    write: str | None = None
+    against: str | None = None
+
+
+class Quantize(Value, frozen=True, kw_only=True, tag="quantize"):
+    """Make a variant of a model: ``target`` is written, or removed if that fails.
+
+    ``kind`` is a name such as Q4_K_M. It can't be cancelled: end the worker instead.
+    """
+
+    id: int
+    source: str
+    target: str
+    kind: str
+    allow_requantize: bool = False
+    imatrix: str | None = None
+    threads: int | None = None
+
+
 class Cancel(Value, frozen=True, kw_only=True, tag="cancel"):
     """Stop the request ``target``; it still sends its final message."""
 
@@ -114,7 +147,7 @@ class Fault(Value, frozen=True, kw_only=True, tag="fault"):
 
     id: int
     signal: Literal["SIGKILL", "SIGSEGV", "SIGILL", "SIGABRT", "hang", "oom"]
-    phase: Literal["now", "load", "prefill", "decode"]
+    phase: Literal["now", "load", "prefill", "decode", "score", "quantize"]
     after_tokens: int = 0
 
 
@@ -128,6 +161,8 @@ Request: TypeAlias = (
     | Render
     | Generate
     | Bench
+    | Score
+    | Quantize
     | Cancel
     | Fault
 )

@@ -69,6 +69,7 @@ class LoadOptions(Value, frozen=True, kw_only=True):
     mlock: bool = False
     swa_full: bool = False
     sequences: int = 1
+    outputs: int | None = None  # rows of logits a step can give; None: one a sequence
     unified: bool | None = None  # one cache for all sequences; None: if there are several
     compatibility: bool = False  # use_extra_bufts off: no AMX, no repacked kernels
     template: str | None = None  # name of a built-in chat template, in place of the file's
