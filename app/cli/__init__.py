@@ -62,6 +62,7 @@ COMMANDS = (
     Command("report", "what a chat's turns measured, on what", "app.cli.report"),
     Command("export", "write a chat as Markdown or JSON", "app.cli.transfer", "export_"),
     Command("import", "read chats from a file", "app.cli.transfer", "import_"),
+    Command("self-test", "check that this copy of the program works", "app.self_test", keeps=False),
 )
 _BY_NAME = {command.name: command for command in COMMANDS}
 

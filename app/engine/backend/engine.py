@@ -17,6 +17,7 @@ from app.engine.backend.context import (
 )
 from app.engine.backend.dry_run import dry_run
 from app.engine.backend.library import AbortFlag, NativeLog, devices, engine_name, lib
+from app.engine.backend.loading import load_backends
 from app.engine.backend.model import LlamaModel, memory_kind, metadata
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, DryRunResult, EngineFailure
@@ -38,8 +39,9 @@ class LlamaEngine:
 
     def __init__(self) -> None:
         self._log = NativeLog()
+        variant = load_backends()
         lib.llama_backend_init()
-        self.name = engine_name()
+        self.name = engine_name() if variant is None else f"{engine_name()} · {variant}"
         self.system_info = lib.llama_print_system_info().decode("utf-8", "replace").strip(" |")
 
     def devices(self) -> tuple[DeviceInfo, ...]:
