@@ -72,6 +72,8 @@ class EngineSettings:
     sequences: int
     streams: int
     flash_attention: bool
+    offload_kv: bool
+    experts_on_cpu: bool
     kv: KvSettings
 
     @property
@@ -125,6 +127,8 @@ def engine_settings(shape: Hyperparameters, settings: LoadSettings) -> EngineSet
         sequences=sequences,
         streams=1 if settings.unified else sequences,
         flash_attention=flash,
+        offload_kv=settings.offload_kv,
+        experts_on_cpu=settings.experts_on_cpu,
         kv=KvSettings(
             context=one,
             sequences=sequences,

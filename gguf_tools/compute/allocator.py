@@ -7,11 +7,13 @@ nobody else needs, parents freed after their last use).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from gguf_tools.compute.graph import Graph, Node
+from gguf_tools.compute.schedule import Schedule, schedule
 
-__all__ = ["BlockAllocator", "peak_bytes"]
+__all__ = ["BlockAllocator", "buffer_bytes"]
 
 _ENDLESS: Final = 1 << 62
 
@@ -71,42 +73,49 @@ class BlockAllocator:
             sizes.insert(index, size)
 
 
-def peak_bytes(graph: Graph, alignment: int = 32) -> int:
-    """Return the bytes of the compute buffer that a graph needs on one device."""
-    allocator = BlockAllocator(alignment)
+def buffer_bytes(
+    graph: Graph, alignments: Sequence[int], layers: Sequence[int] = (), *, copies: int = 1
+) -> tuple[int, ...]:
+    """Return the bytes of the compute buffers that a graph needs, one a device.
+
+    Args:
+        graph: the results, in the order in which they are computed.
+        alignments: of each device's buffers, the CPU first.
+        layers: device of each layer, the output last; nothing if all lie on the CPU.
+        copies: how many batches are under way at once, each with its own inputs.
+    """
+    plan = schedule(graph, layers, copies=copies)
+    allocators = [BlockAllocator(alignment) for alignment in alignments]
+    _replay(plan, allocators)
+    return tuple(allocator.peak for allocator in allocators)
+
+
+def _replay(plan: Schedule, allocators: list[BlockAllocator]) -> None:
     children: dict[Node, int] = {}
     views: dict[Node, int] = {}
-    address: dict[Node, int] = {}
+    address: dict[Node, tuple[int, BlockAllocator]] = {}
     owned: set[Node] = set()
-
-    def allocate(node: Node) -> None:
-        if node in owned or node.root is not None:
-            return
-        owned.add(node)
-        if node.inplace:
-            for parent in node.sources:
-                if (
-                    parent in owned
-                    and parent.ne == node.ne
-                    and parent.unit == node.unit
-                    and children[parent] == 1
-                    and not views.get(parent)
-                ):
-                    address[node] = address[parent]
-                    owned.discard(parent)
-                    return
-        address[node] = allocator.allocate(node.size)
-
-    for leaf in graph.leaves:
-        allocate(leaf)
-    for node in graph.nodes:
-        if node.root is not None:
+    for leaf, device in plan.leaves:
+        if leaf not in owned:
+            owned.add(leaf)
+            address[leaf] = allocators[device].allocate(leaf.size), allocators[device]
+    for node, sources, _ in plan.steps:
+        if node is not None and node.root is not None:
             views[node.root] = views.get(node.root, 0) + 1
-        for source in node.sources:
+        for source in sources:
             children[source] = children.get(source, 0) + 1
-    for node in graph.nodes:
-        allocate(node)
-        for parent in node.sources:
+    for node, sources, device in plan.steps:
+        if node is not None and node.root is None and node not in owned:
+            owned.add(node)
+            parent = None
+            if node.inplace:
+                parent = _overwritten(node, sources, owned, children, views)
+            if parent is not None:
+                address[node] = address[parent]
+                owned.discard(parent)
+            else:
+                address[node] = allocators[device].allocate(node.size), allocators[device]
+        for parent in sources:
             left = children[parent] - 1
             children[parent] = left
             if left or views.get(parent):
@@ -120,5 +129,26 @@ def peak_bytes(graph: Graph, alignment: int = 32) -> int:
                     continue
             if root in owned and not root.output:
                 owned.discard(root)
-                allocator.release(address[root], root.size)
-    return allocator.peak
+                offset, allocator = address[root]
+                allocator.release(offset, root.size)
+
+
+def _overwritten(
+    node: Node,
+    sources: tuple[Node, ...],
+    owned: set[Node],
+    children: dict[Node, int],
+    views: dict[Node, int],
+) -> Node | None:
+    """Return the parent whose memory a result takes over, None if there is none."""
+    for parent in sources:
+        if (
+            parent in owned
+            and parent.ne == node.ne
+            and parent.unit == node.unit
+            and children[parent] == 1
+            and not parent.output
+            and not views.get(parent)
+        ):
+            return parent
+    return None

@@ -77,7 +77,10 @@ def _normed(
     norm = context.tensor(layer, name)
     if norm.extent(0) != x.ne[0] or x.ne[0] != width:
         return x
-    return context.graph.make(x.ne, x) if traits.layer_norm else context.graph.inplace(x)
+    graph = context.graph
+    if traits.layer_norm:
+        return graph.make(x.ne, x, weights=True)
+    return graph.inplace(x, weights=True)
 
 
 def rotate_rows(context: GraphContext, x: Node, rotation: Node | None) -> Node:
@@ -107,14 +110,14 @@ def _strided(x: Node) -> bool:
     return mine != whole
 
 
-def store(context: GraphContext, cache: CacheInputs, k: Node, v: Node | None) -> None:
+def store(context: GraphContext, layer: int, cache: CacheInputs, k: Node, v: Node | None) -> None:
     """Add the copies of K and V into the cache; they take no memory of their own."""
     graph = context.graph
-    _copy(context, k, cache.k_indices)
+    _copy(context, layer, k, cache.k_indices)
     if v is None:
         return
     if context.settings.flash_attention:
-        _copy(context, v, cache.v_indices)
+        _copy(context, layer, v, cache.v_indices)
         return
     row = v.ne[0] * v.ne[1]
     flat = graph.make((row, v.ne[2]), v) if _strided(v) else graph.view(v, row, v.ne[2])
@@ -122,17 +125,12 @@ def store(context: GraphContext, cache: CacheInputs, k: Node, v: Node | None) ->
     widest = max(shape.v_width(layer) for layer in range(shape.layers_all))
     if row < widest:
         flat = graph.make((widest, v.ne[2]), flat)
-    _copy(context, flat, cache.v_indices)
+    _copy(context, layer, flat, cache.v_indices)
 
 
-def _copy(context: GraphContext, x: Node, indices: Node) -> None:
+def _copy(context: GraphContext, layer: int, x: Node, indices: Node) -> None:
     graph = context.graph
-    target = Node((1,), (graph.view(x, *x.ne), indices), root=_EXTERNAL)
-    graph.expand(target)
-
-
-_EXTERNAL = Node((0,))
-"""Stands for everything that lies outside the graph: weights and caches."""
+    graph.write(context.cache_place(layer), graph.view(x, *x.ne), indices)
 
 
 def multi_head(
@@ -193,7 +191,7 @@ def multi_head(
         values = (graph.make((cells, head_v, 1, streams), cells_of, unit=unit),)
     out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
     if opened:
-        out = graph.make((opened, *out.ne[1:]), out)
+        out = graph.make((opened, *out.ne[1:]), out, weights=True)
         head_v = opened
     flat = graph.make((head_v * heads, tokens), out)
     graph.expand(flat)
@@ -218,7 +216,7 @@ def attend(
     order = (k, v) if shape.swa_kind != "none" else (v, k)
     graph.expand(*(part for part in order if part is not None))
     if k is not None:
-        store(context, cache, k, v)
+        store(context, layer, cache, k, v)
     head_v = shape.head_v(layer)
     out = multi_head(context, q, cache.cells, cache.streams, cache.mask, head_v, soft_cap=soft_cap)
     return rotate_rows(context, out, cache.v_rotation)

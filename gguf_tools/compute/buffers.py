@@ -11,14 +11,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from gguf_tools.compute.allocator import peak_bytes
+from gguf_tools.compute.allocator import buffer_bytes
 from gguf_tools.compute.build import build_graph
-from gguf_tools.compute.graph import Graph, Node
 from gguf_tools.compute.indexed import INDEXED
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.hparams.tables import HYBRID, RECURRENT
-from gguf_tools.placement import CPU, Placement
+from gguf_tools.placement import Placement
 from gguf_tools.settings import EngineSettings
 
 __all__ = ["ComputeUse", "Trust", "compute_by_device", "representative_layers", "trust_of"]
@@ -109,15 +108,7 @@ def _computed(
     except (KeyError, ZeroDivisionError, IndexError, ValueError):
         # The file lacks what its architecture needs; a sum of the largest parts must do.
         return ComputeUse(_drivers(header, shape, settings, placement, alignments), "rough")
-    if placement.offloaded == 0:
-        rest = (0,) * (len(alignments) - 1)
-        return ComputeUse((peak_bytes(graph, alignments[CPU]), *rest), trust)
-    parts = _split(graph, placement, len(alignments))
-    sizes = tuple(
-        peak_bytes(part, alignment) for part, alignment in zip(parts, alignments, strict=True)
-    )
-    # Where nodes run and what is copied is decided by rules that the replay only approximates.
-    return ComputeUse(sizes, "close" if trust == "exact" else trust)
+    return ComputeUse(buffer_bytes(graph, alignments, placement.layers), trust)
 
 
 def _drivers(
@@ -217,85 +208,3 @@ def _kinds(header: Header, shape: Hyperparameters) -> list[int]:
         )
         kinds.append(numbers.setdefault(key, len(numbers)))
     return kinds
-
-
-# --- several devices
-
-
-def _split(graph: Graph, placement: Placement, devices: int) -> list[Graph]:
-    """Return one graph a device, with copies where results cross from one to another."""
-    places = placement.layers
-    parts = [Graph() for _ in range(devices)]
-    local: list[dict[Node, Node]] = [{} for _ in range(devices)]
-    home: dict[Node, int] = {}
-    for leaf in graph.leaves:
-        home[leaf] = CPU
-        clone = local[CPU][leaf] = _clone(leaf, ())
-        parts[CPU].leaves.append(clone)
-    for device, run in _runs(graph, places, home):
-        here = local[device]
-        nodes = parts[device].nodes
-        for node in run:
-            for source in node.sources:
-                root = source.root or source
-                if root not in here and root in home:
-                    _copy(root, home[root], device, parts, local)
-        for node in run:
-            sources = []
-            for source in node.sources:
-                found = here.get(source)
-                if found is None:  # a view that lies elsewhere: its root was copied
-                    found = here.get(source.root or source, source)
-                sources.append(found)
-            clone = here[node] = _clone(node, tuple(sources))
-            if node.root is not None:
-                clone.root = here.get(node.root, node.root)
-            nodes.append(clone)
-    return parts
-
-
-def _runs(
-    graph: Graph, places: tuple[int, ...], home: dict[Node, int]
-) -> list[tuple[int, list[Node]]]:
-    """Return runs of nodes on one device; views go with what comes before them."""
-    runs: list[tuple[int, list[Node]]] = []
-    current = -1
-    for node in graph.nodes:
-        if node.root is None or current < 0:
-            device = _device(node, places)
-            if device != current:
-                runs.append((device, []))
-                current = device
-        home[node] = current
-        runs[-1][1].append(node)
-    return runs
-
-
-def _device(node: Node, places: tuple[int, ...]) -> int:
-    if node.place < 0:
-        return CPU
-    device = places[min(node.place, len(places) - 1)]
-    if node.ends_layer and device == CPU and node.place + 1 < len(places):
-        # The sum that ends a layer has no weights, so it runs with the next layer's.
-        return places[node.place + 1]
-    return device
-
-
-def _copy(
-    root: Node, source: int, device: int, parts: list[Graph], local: list[dict[Node, Node]]
-) -> None:
-    """Add the copy of a result to a device, and its last use to the one it comes from."""
-    original = local[source].get(root)
-    if original is None:
-        return
-    copy = local[device][root] = Node(root.ne, unit=root.unit)
-    copy.size = root.size
-    parts[device].nodes.append(copy)
-    parts[source].nodes.append(Node((1,), (original,), root=original.root or original))
-
-
-def _clone(node: Node, sources: tuple[Node, ...]) -> Node:
-    clone = Node(node.ne, sources, unit=node.unit, inplace=node.inplace, root=node.root)
-    clone.size = node.size
-    clone.output = node.output
-    return clone

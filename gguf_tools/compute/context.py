@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gguf_tools.compute.graph import Graph, Node
+from gguf_tools.compute.graph import HOST, Graph, Node
 from gguf_tools.header import Tensor
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.hparams.tables import DIFFUSION, NO_CACHE
@@ -67,6 +67,10 @@ class GraphContext:
         physical = self.shape.layers // self.shape.loops
         return f"blk.{layer % physical}.{name}.{suffix}" if physical else name
 
+    def cache_place(self, layer: int) -> int:
+        """Return where a layer's cache and state lie."""
+        return layer if self.settings.offload_kv else HOST
+
     # --- weights
 
     def rows(self, layer: int, name: str, suffix: str = "weight") -> int:
@@ -81,6 +85,13 @@ class GraphContext:
     def tensor(self, layer: int, name: str, suffix: str = "weight") -> Tensor:
         """Return a layer's tensor; a KeyError says that the template doesn't fit the model."""
         return self.tensors[self._key(layer, name, suffix)]
+
+    def routed(self, rows: int, used: int, x: Node, chosen: Node) -> Node:
+        """Return the chosen experts' matrices of ``rows`` rows times ``x``."""
+        out = self.graph.make((rows, used, chosen.ne[1]), x, chosen, weights=True)
+        if self.settings.experts_on_cpu:
+            out.place = HOST
+        return out
 
     # --- inputs
 
@@ -109,7 +120,7 @@ class GraphContext:
         width = embedding * (1 + self.shape.deepstack_layers)
         tokens = self.input("tokens", self.tokens)
         ready = self.input("embeddings", width, self.tokens)
-        current = graph.make((embedding, self.tokens), tokens)
+        current = graph.make((embedding, self.tokens), tokens, weights=True)
         graph.expand(current)
         if width != embedding:
             current = graph.make((width, self.tokens), current)

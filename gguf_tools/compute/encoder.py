@@ -30,8 +30,9 @@ def build_bert(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
     if "token_types.weight" in context.tensors:
         x = graph.inplace(x)
     if arch == "bert":
-        x = graph.inplace(graph.make(x.ne, context.positions), x)
-    x = graph.make(x.ne, x)
+        x = graph.inplace(graph.make(x.ne, context.positions, weights=True), x)
+    graph.owner = 0
+    x = graph.make(x.ne, x, weights=True)
     attention = AttentionTraits(rope="always" if arch in _TURNING else "never", layer_norm=True)
     for layer in layers:
         graph.owner = layer
@@ -41,16 +42,16 @@ def build_bert(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
         if layer == layers[-1]:
             mixed, x = pick_outputs(context, mixed), pick_outputs(context, x)
         summed = graph.inplace(mixed, x)
-        normed = graph.make(summed.ne, summed)
+        normed = graph.make(summed.ne, summed, weights=True)
         if context.has(layer, "attn_norm_2"):
             summed = graph.inplace(normed, x)
-            normed = graph.make(summed.ne, summed)
+            normed = graph.make(summed.ne, summed, weights=True)
         if context.has(layer, "ffn_gate_inp"):
             fed = experts(context, layer, normed, traits.experts)
         else:
             fed = dense(context, layer, normed)
         summed = graph.inplace(fed, normed)
-        x = graph.make(summed.ne, summed)
+        x = graph.make(summed.ne, summed, weights=True)
     graph.expand(graph.output(x))
 
 
@@ -69,16 +70,16 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
     for layer in layers:
         graph.owner = layer
         prefix = f"dec.blk.{layer}."
-        normed = graph.inplace(x)
+        normed = graph.inplace(x, weights=True)
         head = shape.key_length
         q = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
         k = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
         v = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
-        bias = graph.make((heads, cells * tokens), buckets)
+        bias = graph.make((heads, cells * tokens), buckets, weights=True)
         bias = graph.make((cells, tokens, heads), graph.view(bias, heads, cells, tokens))
         cache = context.layer_cache(layer)
         graph.expand(q, v, k)
-        store(context, cache, k, v)
+        store(context, layer, cache, k, v)
         out = multi_head(
             context,
             q,
@@ -94,7 +95,7 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
         if layer == layers[-1]:
             crossed, middle = pick_outputs(context, crossed), pick_outputs(context, middle)
         summed = graph.inplace(crossed, middle)
-        inner = graph.inplace(summed)
+        inner = graph.inplace(summed, weights=True)
         rows = context.tensors[prefix + "ffn_up.weight"].extent(1)
         up = graph.matmul(rows, inner)
         if prefix + "ffn_gate.weight" in context.tensors:
@@ -109,7 +110,7 @@ def _cross(context: GraphContext, x: Node, encoded: Node) -> Node:
     graph, shape = context.graph, context.shape
     heads, head = shape.heads[0], shape.key_length
     seen, tokens = encoded.ne[1], context.tokens
-    normed = graph.inplace(x)
+    normed = graph.inplace(x, weights=True)
     q = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
     k = graph.view(graph.matmul(heads * head, encoded), head, heads, seen)
     v = graph.view(graph.matmul(heads * head, encoded), head, heads, seen)

@@ -91,7 +91,7 @@ def experts(
         probs = graph.inplace(probs)
     selection = logits if traits.before else probs
     if context.has(layer, "exp_probs_b", "bias"):
-        selection = graph.inplace(probs)
+        selection = graph.inplace(probs, weights=True)
     if shape.expert_groups > 1:
         selection = _grouped(context, selection, count)
     chosen = graph.view(graph.make((count, tokens), selection), used, tokens)
@@ -112,7 +112,7 @@ def experts(
         spread = graph.inplace(repeated, weights)
     hidden = _hidden(context, layer, spread, chosen, used, suffix)
     down = context.tensor(layer, f"ffn_down_{suffix}")
-    out = graph.make((down.extent(1), used, tokens), hidden, chosen)
+    out = context.routed(down.extent(1), used, hidden, chosen)
     if not traits.before:
         out = graph.inplace(out, weights)
     graph.expand(out)
@@ -126,16 +126,16 @@ def _hidden(
     tokens = chosen.ne[1]
     both = context.tensors.get(f"blk.{layer}.ffn_gate_up_{suffix}.weight")
     if both is not None:
-        fused = graph.make((both.extent(1), used, tokens), x, chosen)
+        fused = context.routed(both.extent(1), used, x, chosen)
         half = both.extent(1) // 2
         gate = graph.view(fused, half, used, tokens)
         up = graph.view(fused, half, used, tokens)
         return graph.make((half, used, tokens), gate, up)
     width = context.tensor(layer, f"ffn_up_{suffix}").extent(1)
-    up = graph.make((width, used, tokens), x, chosen)
+    up = context.routed(width, used, x, chosen)
     if not context.has(layer, f"ffn_gate_{suffix}"):
         return graph.inplace(up)
-    gate = graph.make((width, used, tokens), x, chosen)
+    gate = context.routed(width, used, x, chosen)
     return graph.make((width, used, tokens), gate, up)
 
 

@@ -27,13 +27,16 @@ def _layer_inputs(context: GraphContext, x: Node) -> Node:
     table = context.tensors["per_layer_token_embd.weight"]
     width = table.extent(0) // layers
     own = graph.make(
-        (table.extent(0), context.tokens), context.input("layer_tokens", context.tokens)
+        (table.extent(0), context.tokens),
+        context.input("layer_tokens", context.tokens),
+        weights=True,
     )
     split = (width, layers, context.tokens)
     own = graph.inplace(graph.view(own, *split))
     graph.expand(own)
+    graph.owner = 0
     projected = graph.inplace(graph.matmul(table.extent(0), x))
-    normed = graph.inplace(graph.view(projected, *split))
+    normed = graph.inplace(graph.view(projected, *split), weights=True)
     summed = graph.inplace(graph.inplace(normed, own))
     return graph.make((width, context.tokens, layers), summed)
 
@@ -43,13 +46,13 @@ def _attention(context: GraphContext, layer: int, x: Node) -> Node:
     heads, kv_heads, tokens = shape.heads[layer], shape.kv_heads[layer], context.tokens
     head = shape.head_k(layer)
     q = graph.view(graph.matmul(heads * head, x), head, heads, tokens)
-    q = graph.inplace(graph.inplace(q), context.positions)
+    q = graph.inplace(graph.inplace(q, weights=True), context.positions)
     k = v = None
     if shape.kv_from_start < 0 or layer < shape.kv_from_start:
         raw = graph.matmul(kv_heads * head, x)
         value = graph.matmul(kv_heads * head, x) if context.has(layer, "attn_v") else raw
         k = graph.view(raw, head, kv_heads, tokens)
-        k = graph.inplace(graph.inplace(k), context.positions)
+        k = graph.inplace(graph.inplace(k, weights=True), context.positions)
         v = graph.inplace(graph.view(value, head, kv_heads, tokens))
     out = attend(context, layer, q, k, v)
     return graph.matmul(shape.embedding_length, out)
@@ -64,29 +67,34 @@ def build_gemma4(context: GraphContext, layers: tuple[int, ...], traits: Traits)
         inputs = _layer_inputs(context, x)
     for layer in layers:
         graph.owner = layer
-        attended = graph.inplace(_attention(context, layer, graph.inplace(x)))
+        normed = graph.inplace(x, weights=True)
+        attended = graph.inplace(_attention(context, layer, normed), weights=True)
         middle = graph.inplace(attended, x)
-        fed = graph.inplace(_fed(context, layer, middle, traits))
+        fed = graph.inplace(_fed(context, layer, middle, traits), weights=True)
         x = graph.inplace(fed, middle)
         if inputs is not None:
             width = inputs.ne[0]
             gate = graph.inplace(graph.matmul(width, x))
             gate = graph.inplace(gate, graph.view(inputs, width, context.tokens))
-            added = graph.inplace(graph.matmul(context.shape.embedding_length, gate))
+            added = graph.matmul(context.shape.embedding_length, gate)
+            added = graph.inplace(added, weights=True)
             x = graph.inplace(x, added)
         if context.has(layer, "layer_output_scale"):
-            x = graph.inplace(x)
+            x = graph.inplace(x, weights=True)
     finish(context, x, traits)
 
 
 def _fed(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
     graph = context.graph
     if not context.has(layer, "ffn_gate_inp"):
-        return dense(context, layer, graph.inplace(x))
-    plain = graph.inplace(dense(context, layer, graph.inplace(x)))
-    normed = graph.inplace(x)
-    router = graph.matmul(context.shape.experts, graph.inplace(graph.inplace(x)))
-    routed = graph.inplace(experts(context, layer, normed, traits.experts, logits=router))
+        return dense(context, layer, graph.inplace(x, weights=True))
+    plain = dense(context, layer, graph.inplace(x, weights=True))
+    plain = graph.inplace(plain, weights=True)
+    normed = graph.inplace(x, weights=True)
+    router = graph.inplace(graph.inplace(x), weights=True)
+    router = graph.matmul(context.shape.experts, router)
+    routed = experts(context, layer, normed, traits.experts, logits=router)
+    routed = graph.inplace(routed, weights=True)
     return graph.inplace(plain, routed)
 
 
@@ -96,6 +104,8 @@ def build_gemma3n(context: GraphContext, layers: tuple[int, ...], traits: Traits
     width, tokens = shape.embedding_length, context.tokens
     x = graph.inplace(context.embedded())
     inputs = _layer_inputs(context, x)
+    # The matrices of the streams lie with the output.
+    graph.owner = shape.layers_all
     target = _magnitude(context, x)
     repeated = graph.make((width, tokens, _STREAMS - 1), x)
     added = graph.matmul(width, repeated)
@@ -104,6 +114,7 @@ def build_gemma3n(context: GraphContext, layers: tuple[int, ...], traits: Traits
     for layer in layers:
         graph.owner = layer
         streams = _layer3n(context, layer, streams, inputs)
+    graph.owner = shape.layers_all
     target = _magnitude(context, graph.view(streams, width, tokens))
     rest = graph.view(streams, width, tokens, _STREAMS - 1)
     opened = graph.matmul(width, rest)
@@ -121,7 +132,8 @@ def _magnitude(context: GraphContext, x: Node) -> Node:
 
 def _modalities(context: GraphContext, x: Node) -> Node:
     graph = context.graph
-    return graph.inplace(graph.matmul(_STREAMS, graph.inplace(graph.inplace(x))))
+    normed = graph.inplace(graph.inplace(x, weights=True))
+    return graph.inplace(graph.matmul(_STREAMS, normed))
 
 
 def _layer3n(context: GraphContext, layer: int, streams: Node, inputs: Node) -> Node:
@@ -134,26 +146,26 @@ def _layer3n(context: GraphContext, layer: int, streams: Node, inputs: Node) -> 
     predicted = graph.make((width, _STREAMS, tokens), turned, graph.view(coefficients, 1))
     predicted = graph.inplace(graph.make((width, tokens, _STREAMS), predicted), streams)
     active = graph.view(predicted, width, tokens)
-    normed = graph.inplace(active)
-    attended = graph.inplace(_attention(context, layer, normed))
+    normed = graph.inplace(active, weights=True)
+    attended = graph.inplace(_attention(context, layer, normed), weights=True)
     attended = graph.inplace(attended, active)
     low = graph.matmul(context.rows(layer, "laurel_l"), normed)
-    laurel = graph.inplace(graph.inplace(graph.matmul(width, low)), normed)
+    laurel = graph.inplace(graph.inplace(graph.matmul(width, low), weights=True), normed)
     middle = graph.inplace(graph.inplace(attended, laurel))
-    inner = graph.inplace(middle)
+    inner = graph.inplace(middle, weights=True)
     rows = context.rows(layer, "ffn_up")
     up = graph.matmul(rows, inner)
     gate = graph.matmul(rows, inner)
     if layer < _SPARSE_LAYERS:
         gate = _sparse(context, gate)
     hidden = graph.inplace(up, graph.inplace(gate))
-    fed = graph.inplace(graph.matmul(width, hidden))
+    fed = graph.inplace(graph.matmul(width, hidden), weights=True)
     activated = graph.inplace(fed, middle)
     corrected = _corrected(context, predicted, activated)
-    head = graph.inplace(graph.view(corrected, width, tokens))
+    head = graph.inplace(graph.view(corrected, width, tokens), weights=True)
     low = graph.inplace(graph.matmul(inputs.ne[0], head))
     low = graph.inplace(low, graph.view(inputs, inputs.ne[0], tokens))
-    addition = graph.inplace(graph.matmul(width, low))
+    addition = graph.inplace(graph.matmul(width, low), weights=True)
     rest = graph.inplace(graph.view(corrected, width, tokens, _STREAMS - 1), addition)
     first = graph.view(corrected, width, tokens)
     return graph.make((width, tokens, _STREAMS), first, rest)

@@ -1,9 +1,10 @@
-"""A compute graph as far as memory goes: results, their sizes and who uses them.
+"""A compute graph as far as memory goes: results, their sizes, who uses them and where they run.
 
 Stands for ``ggml_cgraph``: nodes in the order in which ``ggml_build_forward_expand`` visits them.
-Weights and caches live elsewhere and are left out. So are operations that ggml always writes over
-their input (adding a bias, multiplying by a norm's weights), because they change nothing here; and
-chains of views count as one view of what they show.
+Weights and caches live elsewhere and are left out; what they decide is the place of the operations
+that use them. So are operations that ggml always writes over their input (adding a bias,
+multiplying by a norm's weights), because they change nothing here; and chains of views count as
+one view of what they show.
 """
 
 from __future__ import annotations
@@ -11,22 +12,25 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-__all__ = ["INPUT", "Graph", "Node"]
+__all__ = ["ANYWHERE", "HOST", "Graph", "Node"]
 
-INPUT: Final = -1
-"""The place of what comes before the first layer."""
+ANYWHERE: Final = -2
+"""The place of an operation without weights: it runs where its neighbours do."""
+HOST: Final = -1
+"""The place of inputs, and of operations on tables that stay on the CPU."""
 
 
 class Node:
     """One result: its extents, bytes per element, and the results it is made from.
 
-    ``root`` is set for views, which take no memory. ``inplace`` marks operations that ggml may
-    write over an input of the same shape. ``place`` is the layer it belongs to, ``ends_layer``
-    marks the sum that closes a layer.
+    ``root`` is set for what lies in another result or outside the graph, and takes no memory;
+    ``view`` says that nothing is computed either. ``inplace`` marks operations that ggml may write
+    over an input of the same shape. ``place`` is the layer whose weights or cache an operation
+    uses, `ANYWHERE` or `HOST`. ``span`` is how many bytes lie between the first and the last
+    element, which is what a copy of a view takes.
     """
 
     __slots__ = (
-        "ends_layer",
         "inplace",
         "ne",
         "output",
@@ -35,7 +39,9 @@ class Node:
         "seen",
         "size",
         "sources",
+        "span",
         "unit",
+        "view",
     )
 
     def __init__(
@@ -46,18 +52,20 @@ class Node:
         unit: int = 4,
         inplace: bool = False,
         root: Node | None = None,
-        place: int = INPUT,
+        view: bool = False,
+        place: int = ANYWHERE,
     ) -> None:
         self.ne = ne
         self.sources = sources
         self.unit = unit
         self.inplace = inplace
         self.root = root
+        self.view = view
         self.output = False
-        self.ends_layer = False
         self.place = place
         self.seen = False
-        self.size = 0 if root is not None else prod(ne) * unit
+        self.span = prod(ne) * unit
+        self.size = 0 if root is not None else self.span
 
 
 class Graph:
@@ -66,24 +74,27 @@ class Graph:
     __slots__ = ("leaves", "nodes", "owner")
 
     def __init__(self) -> None:
-        self.owner = INPUT
+        self.owner = HOST
         self.nodes: list[Node] = []
         self.leaves: list[Node] = []
 
     # --- making results
 
-    def leaf(self, *ne: int, unit: int = 4) -> Node:
+    def leaf(self, *ne: int, unit: int = 4, place: int = HOST) -> Node:
         """Return an input of the graph; it counts once something that uses it is expanded."""
-        return Node(ne, unit=unit)
+        return Node(ne, unit=unit, place=place)
 
-    def make(self, ne: tuple[int, ...], *sources: Node, unit: int = 4) -> Node:
-        """Return a result that gets memory of its own."""
-        return Node(ne, sources, unit=unit, place=self.owner)
+    def make(
+        self, ne: tuple[int, ...], *sources: Node, unit: int = 4, weights: bool = False
+    ) -> Node:
+        """Return a result that gets memory of its own; ``weights`` if the layer's are used."""
+        return Node(ne, sources, unit=unit, place=self.owner if weights else ANYWHERE)
 
-    def inplace(self, *sources: Node) -> Node:
+    def inplace(self, *sources: Node, weights: bool = False) -> Node:
         """Return a result of the first source's shape that may be written over a source."""
         first = sources[0]
-        return Node(first.ne, sources, unit=first.unit, inplace=True, place=self.owner)
+        place = self.owner if weights else ANYWHERE
+        return Node(first.ne, sources, unit=first.unit, inplace=True, place=place)
 
     def matmul(self, rows: int, x: Node, *more: Node) -> Node:
         """Return a weight matrix of ``rows`` rows times ``x``."""
@@ -92,7 +103,16 @@ class Graph:
     def view(self, source: Node, *ne: int) -> Node:
         """Return another way to see a result, or a part of it."""
         root = source if source.root is None else source.root
-        return Node(ne, (source,), unit=source.unit, root=root, place=self.owner)
+        node = Node(ne, (source,), unit=source.unit, root=root, view=True)
+        whole, rows = prod(root.ne), root.ne[-1]
+        if rows > 1 and ne[-1] == rows and prod(ne) < whole:
+            # A part of each row: what lies between its parts is spanned as well.
+            node.span += (rows - 1) * (whole - prod(ne)) // rows * node.unit
+        return node
+
+    def write(self, place: int, *sources: Node) -> None:
+        """Add a copy into a cache or a state, which lies outside the graph."""
+        self.expand(Node((1,), sources, root=_OUTSIDE, place=place))
 
     # --- order
 
@@ -108,9 +128,13 @@ class Graph:
         for source in node.sources:
             if not source.seen:
                 self._visit(source)
-        (self.nodes if node.sources else self.leaves).append(node)
+        (self.leaves if node.root is None and not node.sources else self.nodes).append(node)
 
     def output(self, node: Node) -> Node:
         """Mark a result that the caller reads: its memory is never given to others."""
         node.output = True
         return node
+
+
+_OUTSIDE: Final = Node((0,))
+"""Stands for everything that lies outside the graph: caches and states."""

@@ -100,10 +100,10 @@ def _attention(
         return _block_sparse(context, layer, x, traits)
     cache = context.layer_cache(layer)
     full = bool(shape.indexer_full) and shape.indexer_full[layer]
-    keys = _index_keys(context, x) if full else None
+    keys = _index_keys(context, layer, x) if full else None
     parts = latent_parts(context, layer, x)
     graph.expand(parts.query, parts.latent, parts.key)
-    store(context, cache, parts.key, None)
+    store(context, layer, cache, parts.key, None)
     mask = cache.mask
     if keys is not None or (chosen and not shape.sliding[layer]):
         mask = _chosen_mask(context, x, parts.low_query, cache, chosen, index=full)
@@ -121,7 +121,7 @@ def _attention(
     return graph.matmul(context.rows(layer, "attn_output"), out)
 
 
-def _index_keys(context: GraphContext, x: Node) -> CacheInputs:
+def _index_keys(context: GraphContext, layer: int, x: Node) -> CacheInputs:
     """Store the indexer's keys of a layer in its cache and return the cache."""
     graph, shape = context.graph, context.shape
     length = shape.indexer_key_length
@@ -129,7 +129,7 @@ def _index_keys(context: GraphContext, x: Node) -> CacheInputs:
     key = graph.matmul(length, x)
     key = graph.view(graph.make(key.ne, key), length, 1, context.tokens)
     key = rotate_rows(context, graph.inplace(key, context.positions), cache.k_rotation)
-    store(context, cache, key, None)
+    store(context, layer, cache, key, None)
     return cache
 
 
@@ -194,10 +194,10 @@ def _block_sparse(context: GraphContext, layer: int, x: Node, traits: Traits) ->
     length = shape.indexer_key_length
     key = graph.view(graph.matmul(length, x), length, 1, context.tokens)
     key = graph.inplace(graph.inplace(key), context.positions)
-    store(context, context.cache("indexer", cache.cells), key, None)
+    store(context, layer, context.cache("indexer", cache.cells), key, None)
     q, k, v = project(context, layer, x, traits.attention)
     graph.expand(q, k, v)
-    store(context, cache, k, v)
+    store(context, layer, cache, k, v)
     each = context.tokens // cache.streams
     value = shape.head_v(layer)
     grid = (cache.cells, each * kv_heads)

@@ -32,7 +32,8 @@ def _query(context: GraphContext, layer: int, x: Node) -> tuple[Node, Node]:
     heads = context.shape.heads[layer]
     low, name = x, "attn_q"
     if context.has(layer, "attn_q_a"):
-        low = graph.inplace(graph.matmul(context.rows(layer, "attn_q_a"), x))
+        low = graph.matmul(context.rows(layer, "attn_q_a"), x)
+        low = graph.inplace(low, weights=True)
         name = "attn_q_b"
     rows = context.rows(layer, name)
     return graph.view(graph.matmul(rows, low), rows // heads, heads, context.tokens), low
@@ -49,14 +50,14 @@ def latent_parts(context: GraphContext, layer: int, x: Node, *, rope: bool = Tru
     joint = graph.matmul(joint_rows, x)
     k_turned = graph.view(joint, turned, 1, tokens)
     if context.has(layer, "attn_k_norm"):
-        k_turned = graph.inplace(k_turned)
-    latent = graph.inplace(graph.view(joint, rank, tokens))
+        k_turned = graph.inplace(k_turned, weights=True)
+    latent = graph.inplace(graph.view(joint, rank, tokens), weights=True)
     plain = graph.view(q, q.ne[0] - turned, tokens, heads)
     q_turned = graph.view(q, turned, heads, tokens)
     if rope:
         k_turned = graph.inplace(k_turned, context.positions)
         q_turned = graph.inplace(q_turned, context.positions)
-    absorbed = graph.make((rank, tokens, heads), plain)
+    absorbed = graph.make((rank, tokens, heads), plain, weights=True)
     query = graph.make((rank + turned, heads, tokens), absorbed, q_turned)
     key = graph.make((rank + turned, 1, tokens), latent, k_turned)
     value = context.tensor(layer, "attn_v_b").extent(1)
@@ -70,7 +71,7 @@ def latent_attention(context: GraphContext, layer: int, x: Node, *, rope: bool =
         parts = latent_parts(context, layer, x, rope=rope)
         cache = context.layer_cache(layer)
         graph.expand(parts.query, parts.latent, parts.key)
-        store(context, cache, parts.key, None)
+        store(context, layer, cache, parts.key, None)
         out = attend_latent(context, layer, parts, cache.mask)
     else:
         out = _attend_expanded(context, layer, x, rope=rope)
@@ -98,7 +99,8 @@ def attend_latent(context: GraphContext, layer: int, parts: LatentParts, mask: N
     each = tokens // streams
     seen = graph.view(q, q.ne[0], each, heads, streams)
     joined = graph.make((rank, heads, each, streams), seen, mask)
-    opened = graph.make((value, each, heads, streams), graph.view(joined, *joined.ne))
+    opened = graph.view(joined, *joined.ne)
+    opened = graph.make((value, each, heads, streams), opened, weights=True)
     out = graph.view(graph.make((value, heads, each, streams), opened), value * heads, tokens)
     graph.expand(out)
     return out
@@ -116,7 +118,7 @@ def _attend_expanded(context: GraphContext, layer: int, x: Node, *, rope: bool) 
     k_turned = graph.view(joint, turned, 1, tokens)
     if rope:
         k_turned = graph.inplace(k_turned, context.positions)
-    latent = graph.inplace(graph.view(joint, rank, tokens))
+    latent = graph.inplace(graph.view(joint, rank, tokens), weights=True)
     opened = graph.matmul(context.rows(layer, "attn_kv_b"), latent)
     k_plain = graph.view(opened, head - turned, heads, tokens)
     value = graph.make(

@@ -24,20 +24,37 @@ __all__ = [
 def load_state(context: GraphContext, size: int) -> Node:
     """Return the sequences' states, read out of the state buffer."""
     graph = context.graph
-    index = context.input("state_rows", context.sequences)
-    states = graph.make((size, context.sequences), graph.view(index, context.sequences))
+    graph.write(context.cache_place(graph.owner))  # clears one state
+    states = graph.make((size, context.sequences), _state_rows(context))
     graph.expand(states)
-    extra = graph.make((size, 0), graph.view(index, 0))
-    graph.expand(extra)
+    _move_rest(context, size)
     return states
+
+
+def _state_rows(context: GraphContext) -> Node:
+    """Return where the states of the batch's sequences lie, the same view each time."""
+    return _rows_of(context, "state_rows_main", context.sequences)
+
+
+def _rows_of(context: GraphContext, name: str, count: int) -> Node:
+    rows = context.inputs.get(name)
+    if rows is None:
+        every = context.input("state_rows", context.sequences)
+        rows = context.inputs[name] = context.graph.view(every, count)
+    return rows
+
+
+def _move_rest(context: GraphContext, size: int) -> None:
+    """Add the copy of states that the batch leaves alone; none are, when memory is reserved."""
+    graph = context.graph
+    rest = graph.make((size, 0), _rows_of(context, "state_rows_extra", 0))
+    graph.write(context.cache_place(graph.owner), rest)
 
 
 def save_state(context: GraphContext, x: Node) -> None:
     """Add the copy of a state back into its buffer."""
-    context.graph.expand(Node((1,), (context.graph.view(x, *x.ne),), root=_BUFFER))
-
-
-_BUFFER = Node((0,))
+    graph = context.graph
+    graph.write(context.cache_place(graph.owner), graph.view(x, *x.ne))
 
 
 def _convolved(context: GraphContext, x: Node, kernel: int, channels: int) -> Node:
@@ -49,7 +66,7 @@ def _convolved(context: GraphContext, x: Node, kernel: int, channels: int) -> No
     tail = graph.view(tail, kernel - 1, channels, sequences)
     joined = graph.make((kernel - 1 + each, channels, sequences), tail, x)
     save_state(context, joined)
-    return graph.make((channels, each, sequences), joined)
+    return graph.make((channels, each, sequences), joined, weights=True)
 
 
 def mamba(context: GraphContext, layer: int, x: Node) -> Node:
@@ -67,11 +84,12 @@ def mamba(context: GraphContext, layer: int, x: Node) -> Node:
     b: Node = graph.view(mixed, state, 1, each, sequences)
     c: Node = graph.view(mixed, state, 1, each, sequences)
     if context.has(layer, "ssm_dt_norm"):
-        b, c = graph.inplace(b), graph.inplace(c)
+        step = graph.inplace(step, weights=True)
+        b, c = graph.inplace(b, weights=True), graph.inplace(c, weights=True)
     step = graph.matmul(inner, step)
     scanned = _scan(context, graph.view(signal, 1, inner, each, sequences), step, b, c)
     y = graph.view(scanned, inner, each, sequences)
-    y = graph.inplace(y, graph.inplace(signal))
+    y = graph.inplace(y, graph.inplace(signal, weights=True))
     y = graph.make(y.ne, graph.make(y.ne, gate), y)
     out = graph.matmul(context.rows(layer, "ssm_out"), y)
     return graph.view(out, out.ne[0], context.tokens)
@@ -80,11 +98,11 @@ def mamba(context: GraphContext, layer: int, x: Node) -> Node:
 def _scan(context: GraphContext, x: Node, step: Node, b: Node, c: Node) -> Node:
     """Return the scan's output, followed by the new states, which are saved."""
     graph, shape = context.graph, context.shape
-    index = context.input("state_rows", context.sequences)
     size = shape.inner_size * (context.tokens + shape.state_size * context.sequences)
-    scanned = graph.make((size,), x, step, b, c, graph.view(index, context.sequences))
+    graph.write(context.cache_place(graph.owner))
+    scanned = graph.make((size,), x, step, b, c, _state_rows(context), weights=True)
     graph.expand(scanned)
-    graph.expand(graph.make((shape.recurrent_state, 0), graph.view(index, 0)))
+    _move_rest(context, shape.recurrent_state)
     save_state(context, scanned)
     return scanned
 
@@ -106,17 +124,18 @@ def mamba2(context: GraphContext, layer: int, x: Node) -> Node:
     tail = graph.view(tail, shape.conv_kernel - 1, channels, sequences)
     joined = graph.make((shape.conv_kernel - 1 + each, channels, sequences), tail, signal)
     save_state(context, joined)
-    signal = graph.inplace(graph.make((channels, each, sequences), joined))
+    signal = graph.inplace(graph.make((channels, each, sequences), joined, weights=True))
     part = graph.view(signal, length, heads, each, sequences)
     b = graph.view(signal, state, groups, each, sequences)
     c = graph.view(signal, state, groups, each, sequences)
-    step = graph.make((heads, each, sequences), step)
+    step = graph.make((heads, each, sequences), step, weights=True)
     scanned = _scan(context, part, step, b, c)
     y = graph.view(scanned, length, heads, each, sequences)
-    y = graph.inplace(y, graph.inplace(part))
+    y = graph.inplace(y, graph.inplace(part, weights=True))
     y = graph.make(y.ne, graph.make(y.ne, gate), y)
     if context.has(layer, "ssm_norm"):
-        y = graph.inplace(graph.view(y, inner // groups, groups, each, sequences))
+        y = graph.view(y, inner // groups, groups, each, sequences)
+        y = graph.inplace(y, weights=True)
     y = graph.view(y, inner, context.tokens)
     return graph.matmul(context.rows(layer, "ssm_out"), y)
 
@@ -136,7 +155,7 @@ def short_convolution(context: GraphContext, x: Node) -> Node:
     tail = graph.view(tail, kernel - 1, width, sequences)
     joined = graph.make((kernel - 1 + each, width, sequences), tail, graph.view(product, *b.ne))
     save_state(context, joined)
-    out = graph.make((width, each, sequences), joined)
+    out = graph.make((width, each, sequences), joined, weights=True)
     y = graph.inplace(c, out)
     return graph.matmul(width, graph.view(y, width, context.tokens))
 

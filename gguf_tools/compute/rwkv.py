@@ -24,7 +24,6 @@ def build_rwkv(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
     for layer in layers:
         context.graph.owner = layer
         x = _layer(context, layer, x, first, traits, last=layer == layers[-1])
-        x.ends_layer = True
     finish(context, x, traits)
 
 

@@ -20,7 +20,9 @@ __all__ = ["build_transformer", "feed_forward", "finish", "norm", "pick_outputs"
 def norm(context: GraphContext, x: Node, traits: Traits) -> Node:
     """Return ``x`` normed; RMS norms may overwrite it, others never do."""
     graph = context.graph
-    return graph.make(x.ne, x) if traits.layer_norm else graph.inplace(x)
+    if traits.layer_norm:
+        return graph.make(x.ne, x, weights=True)
+    return graph.inplace(x, weights=True)
 
 
 def pick_outputs(context: GraphContext, x: Node) -> Node:
@@ -51,16 +53,16 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     graph = context.graph
     x = context.embedded(scale=traits.scaled_embedding)
     if traits.position_table:
-        positions = graph.make(x.ne, context.positions)
+        positions = graph.make(x.ne, context.positions, weights=True)
         x = graph.inplace(x, positions)
     if traits.embedding_norm:
+        graph.owner = 0
         x = norm(context, x, traits)
     each = context.shape.layers // context.shape.loops
     for layer in layers:
         last = layer == layers[-1] and traits.pick == "last_layer"
         graph.owner = layer
         x = _layer(context, layer, x, traits, last=last)
-        x.ends_layer = True
         if context.shape.loops > 1 and (layer + 1) % each == 0 and layer != layers[-1]:
             x = norm(context, x, traits)
     finish(context, x, traits)
@@ -177,7 +179,7 @@ def _attention(context: GraphContext, layer: int, x: Node, traits: Traits) -> No
         else:
             out = graph.inplace(out, gate)
     if context.has(layer, "attn_sub_norm"):
-        out = graph.inplace(out)
+        out = graph.inplace(out, weights=True)
     return graph.matmul(rows, out) if rows else out
 
 
@@ -187,9 +189,10 @@ def _gated_query(context: GraphContext, layer: int, x: Node) -> Node:
     heads, kv_heads, tokens = shape.heads[layer], shape.kv_heads[layer], context.tokens
     head, value = shape.head_k(layer), shape.head_v(layer)
     both = graph.matmul(2 * heads * head, x)
-    q = graph.inplace(graph.inplace(graph.view(both, head, heads, tokens)), context.positions)
+    q = graph.inplace(graph.view(both, head, heads, tokens), weights=True)
+    q = graph.inplace(q, context.positions)
     k = graph.view(graph.matmul(kv_heads * head, x), head, kv_heads, tokens)
-    k = graph.inplace(graph.inplace(k), context.positions)
+    k = graph.inplace(graph.inplace(k, weights=True), context.positions)
     v = graph.view(graph.matmul(kv_heads * value, x), value, kv_heads, tokens)
     gate = graph.make((head * heads, tokens), graph.view(both, head, heads, tokens))
     out = attend(context, layer, q, k, v)
