@@ -268,8 +268,9 @@ def _solve_experts(model: TypedModel, vocabulary: int, tables: int, kv_width: in
         return off + abs(own - dense) / model.parameters, shape
 
     # Widths come in steps, so the best of the widths around decides.
-    steps = range(-near // 192, near // 192 + 1)
-    found = [shape_of(near + step * 64) for step in steps if near + step * 64 > 0]
+    step = 256 if near >= 1024 else 64
+    around = range(max(near * 2 // 3, step) // step * step, near * 3 // 2, step)
+    found = [shape_of(width) for width in around]
     best = min(found, key=lambda item: item[0])[1]
     if best.expert_feed_forward <= 0:
         raise _no_room(model)

@@ -1,0 +1,471 @@
+"""A planner's row: a model on a machine, what breaks first and why, ceilings and realistic rates.
+
+Everything follows from `make_plan`; nothing is loaded. A plan takes about a millisecond, and a row
+that doesn't fit takes several to find the split that does, so rows are computed by generators
+that hand control back after each plan: a window can redraw while a slider moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from gguf_tools.facts import ModelFacts
+from gguf_tools.machine import LOAD_LINE, Basis, Device, Machine
+from gguf_tools.plan import Plan, PoolUse, make_plan
+from gguf_tools.rates import attention_flops, prefill_flops
+from gguf_tools.settings import LoadSettings
+from gguf_tools.units import format_bytes, round_up
+from inspector.growth import kv_formula
+from inspector.planned import step_point
+from inspector.planner_setup import PlannerSettings
+
+__all__ = [
+    "Balance",
+    "Bar",
+    "BarKind",
+    "BarSegment",
+    "Cause",
+    "Rates",
+    "RowPlan",
+    "Steps",
+    "VerdictKind",
+    "balance_of",
+    "finish",
+    "load_of",
+    "plan_row",
+    "rates_at",
+]
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+
+BarKind: TypeAlias = Literal["weights", "kv_used", "compute", "other_programs", "free"]
+Cause: TypeAlias = Literal["weights", "cache", "compute", "nothing", "unknown"]
+VerdictKind: TypeAlias = Literal[
+    "fits", "slow", "tight", "cache_breaks", "compute_breaks", "weights_break", "refused", "unknown"
+]
+
+SLOW_PER_S: Final = 5.0
+"""Tokens per second below which a reader waits for the next word."""
+
+_STEP: Final = 256
+_SHOWN_SHARE: Final = 0.1  # a memory that holds less of the model than this has no bar
+_MOST_BARS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BarSegment:
+    """A part of a bar; ``formula`` says where its figure comes from."""
+
+    kind: BarKind
+    size_bytes: int
+    basis: Basis
+    formula: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One memory (several cards of a kind together, when there are many)."""
+
+    name: str
+    total_bytes: int | None
+    segments: tuple[BarSegment, ...]
+    cards: int = 1
+
+    @property
+    def used_bytes(self) -> int:
+        """Return everything but what is free."""
+        return sum(item.size_bytes for item in self.segments if item.kind != "free")
+
+    @property
+    def over_bytes(self) -> int:
+        """Return what does not fit, 0 if all does or the capacity is unknown."""
+        return 0 if self.total_bytes is None else max(self.used_bytes - self.total_bytes, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Decoding by all conversations together, in tokens per second; None is unknown.
+
+    ``arithmetic`` tells that operations, not bandwidth, set the ceiling.
+    """
+
+    conversations: int
+    bytes_per_step: float
+    ceiling: float | None
+    low: float | None
+    high: float | None
+    arithmetic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Operations per byte of the machine beside those of the model's work.
+
+    ``machine`` is what the device with the output can do for each byte it reads; ``decode`` what
+    one conversation asks for, ``prefill`` what a batch of a prompt asks for. ``conversations`` are
+    as many as it takes until arithmetic is the limit of decoding. None where a rate is unknown.
+    """
+
+    machine: float | None
+    decode: float
+    prefill: float
+    batch: int
+    conversations: int | None
+    prefill_per_s: float | None
+    flops_per_s: float | None
+    flops_basis: Basis
+    bandwidth_bytes_per_s: float | None
+    bandwidth_basis: Basis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPlan:
+    """What a row shows.
+
+    ``plan`` is as asked; ``split`` is the plan with as many layers on the cards as fit, where the
+    asked one doesn't fit and some split does. ``lacks_bytes`` of ``short_pool`` are missing.
+    ``context_breaks`` is the longest context of a conversation that fits (None: unknown), and
+    ``cause`` what ends it.
+    """
+
+    plan: Plan
+    split: Plan | None
+    verdict: VerdictKind
+    cause: Cause
+    bars: tuple[Bar, ...]
+    free_bytes: int | None
+    lacks_bytes: int
+    short_pool: str
+    context_breaks: int | None
+    trained_context: int | None
+    users: int | None
+    rates: Rates
+    empty: Rates
+    split_rates: Rates | None
+    balance: Balance
+    kv_formula: str
+
+    @property
+    def fits(self) -> bool | None:
+        """Tell whether it fits as asked, None if a memory is unknown."""
+        return None if self.verdict == "unknown" else self.plan.fits
+
+    @property
+    def working(self) -> Plan:
+        """Return the plan that would run: as asked, or the split that fits."""
+        return self.split or self.plan
+
+    @property
+    def working_rates(self) -> Rates | None:
+        """Return the rates of what would run, None where nothing would."""
+        if self.split_rates is not None:
+            return self.split_rates
+        return self.rates if self.plan.fits is not False else None
+
+
+def finish(steps: Steps[T]) -> T:
+    """Run steps to their end and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+
+def load_of(settings: PlannerSettings, *, context: int | None = None) -> LoadSettings:
+    """Return the load that settings mean: a cache of ``context`` for each conversation."""
+    one = round_up(max(context or settings.context, _STEP), _STEP)
+    return LoadSettings(
+        context=one * settings.conversations,
+        type_k=settings.cache_type,
+        type_v=settings.cache_type,
+        gpu_layers=settings.gpu_layers,
+        batch=settings.batch,
+        ubatch=settings.batch,
+        sequences=settings.conversations,
+        flash_attention=settings.flash_attention,
+        experts_on_cpu=settings.experts_on_cpu,
+    )
+
+
+def plan_row(facts: ModelFacts, settings: PlannerSettings, machine: Machine) -> Steps[RowPlan]:
+    """Return a row, step by step.
+
+    Raises:
+        ValueError: the facts say too little to plan; the text is one sentence.
+    """
+    load = load_of(settings)
+    depth = load.context // settings.conversations - 1
+    plan = make_plan(facts, load, machine, depth=depth)
+    yield
+    split = None
+    if plan.fits is False and plan.layers_offloaded > 0:
+        split = yield from _split_that_fits(plan, depth)
+    cause = _cause(plan)
+    users = plan.max_sequences
+    rates = rates_at(plan, depth, settings.conversations)
+    split_rates = None if split is None else rates_at(split, depth, settings.conversations)
+    yield
+    short = min(
+        (pool for pool in plan.pools if pool.used_bytes and pool.left_bytes is not None),
+        key=lambda pool: pool.left_bytes or 0,
+        default=None,
+    )
+    left = None if short is None else short.left_bytes
+    return RowPlan(
+        plan=plan,
+        split=split,
+        verdict=_verdict(plan, cause, rates),
+        cause=cause,
+        bars=_bars(plan, settings),
+        free_bytes=_free(plan),
+        lacks_bytes=max(-(left or 0), 0),
+        short_pool="" if short is None else short.name,
+        context_breaks=plan.max_context,
+        trained_context=facts.context_length,
+        users=users,
+        rates=rates,
+        empty=rates_at(plan, 0, settings.conversations),
+        split_rates=split_rates,
+        balance=balance_of(plan),
+        kv_formula=kv_formula(plan),
+    )
+
+
+# --- what breaks
+
+
+def _split_that_fits(plan: Plan, depth: int) -> Steps[Plan | None]:
+    """Return the plan with the most layers on the cards that fits, None if no split does."""
+    if all(device.memory_pool == plan.machine.cpu.memory_pool for device in plan.machine.devices):
+        return None
+    fewest, most, best = 0, plan.layers_offloaded - 1, None
+    while fewest <= most:
+        layers = (fewest + most) // 2
+        tried = make_plan(
+            plan.facts, replace(plan.load, gpu_layers=layers), plan.machine, depth=depth
+        )
+        yield
+        # With fewer layers on the cards main memory may run short instead.
+        cards_fit = all(
+            pool.left_bytes is None or pool.left_bytes >= 0
+            for pool in tried.pools
+            if pool.used_bytes and pool.name != plan.machine.cpu.memory_pool
+        )
+        if not cards_fit:
+            most = layers - 1
+            continue
+        fewest = layers + 1
+        best = tried if tried.fits else best
+    return best
+
+
+def _cause(plan: Plan) -> Cause:
+    """Return what ends the context: what grows fastest with it, or the weights by themselves.
+
+    Weights are to blame where a memory would be over its load line without any cache.
+    """
+    longest = plan.max_context
+    if longest is None:
+        return "unknown"
+    if longest < _STEP or (not plan.fits and _full_of_weights(plan)):
+        return "weights"
+    trained = plan.facts.context_length or longest
+    # The last step before the trained length counts as all of it: contexts come in steps.
+    if longest >= trained // _STEP * _STEP and plan.fits:
+        return "nothing"
+    memory, settings = plan.memory, plan.memory.settings
+    cache = memory.kv_bytes_per_token * settings.streams
+    mask = settings.prompt_tokens * (2 if settings.flash_attention else 4)
+    scores = 0 if settings.flash_attention else 4 * settings.prompt_tokens
+    compute = mask + scores * (plan.facts.heads or 0)
+    return "compute" if compute > cache else "cache"
+
+
+def _full_of_weights(plan: Plan) -> bool:
+    for pool in plan.pools:
+        members = [item for item in plan.memory.devices if item.device.memory_pool == pool.name]
+        bare = sum(item.total_bytes - item.kv_bytes for item in members)
+        if pool.total_bytes and bare + (pool.others_bytes or 0) > LOAD_LINE * pool.total_bytes:
+            return True
+    return False
+
+
+def _verdict(plan: Plan, cause: Cause, rates: Rates) -> VerdictKind:
+    if plan.refusal is not None:
+        return "refused"
+    if plan.fits is None:
+        return "unknown"
+    if not plan.fits:
+        if cause == "weights":
+            return "weights_break"
+        return "compute_breaks" if cause == "compute" else "cache_breaks"
+    if any(pool.over_load_line for pool in plan.pools if pool.used_bytes):
+        return "tight"
+    if rates.high is not None and rates.high / rates.conversations < SLOW_PER_S:
+        return "slow"
+    return "fits"
+
+
+def _free(plan: Plan) -> int | None:
+    """Return what is left of the memory that holds most of the model."""
+    pools = [pool for pool in plan.pools if pool.used_bytes]
+    return max(pools, key=lambda pool: pool.used_bytes).left_bytes if pools else None
+
+
+# --- bars
+
+
+def _bars(plan: Plan, settings: PlannerSettings) -> tuple[Bar, ...]:
+    whole = sum(pool.used_bytes for pool in plan.pools) or 1
+    host = plan.machine.cpu.memory_pool
+    shown = [
+        pool
+        for pool in plan.pools
+        if pool.used_bytes
+        and (pool.name != host or pool.used_bytes >= _SHOWN_SHARE * whole or len(plan.pools) == 1)
+    ]
+    cards = [pool for pool in shown if pool.name != host]
+    bars = [_bar(plan, settings, [pool]) for pool in shown]
+    if len(cards) > _MOST_BARS:
+        bars = [_bar(plan, settings, cards)]
+        bars += [_bar(plan, settings, [pool]) for pool in shown if pool.name == host]
+    return tuple(bars)
+
+
+def _bar(plan: Plan, settings: PlannerSettings, pools: list[PoolUse]) -> Bar:
+    names = {pool.name for pool in pools}
+    members = [item for item in plan.memory.devices if item.device.memory_pool in names]
+    weights = sum(item.weights_bytes for item in members)
+    kv = sum(item.kv_bytes for item in members)
+    state = sum(item.state_bytes for item in members)
+    compute = sum(item.compute_bytes for item in members)
+    other = sum(item.other_bytes for item in members)
+    totals = [pool.total_bytes for pool in pools]
+    total = None if None in totals else sum(size or 0 for size in totals)
+    others = sum(pool.others_bytes or 0 for pool in pools)
+    segments = [
+        BarSegment("weights", weights, "planned", _weights_formula(plan, weights)),
+        BarSegment("kv_used", kv + state, "planned", _kv_formula(plan, settings, kv, state)),
+        BarSegment(
+            "compute",
+            compute + other,
+            "planned",
+            f"{format_bytes(compute)} for a batch of {plan.memory.settings.prompt_tokens:,} tokens"
+            f" + {format_bytes(other)} of output rows, driver and working copies",
+        ),
+        BarSegment("other_programs", others, "read", "held by other programs now"),
+    ]
+    if total is not None:
+        free = max(total - weights - kv - state - compute - other - others, 0)
+        segments.append(
+            BarSegment("free", free, "planned", f"what is left of {format_bytes(total)}")
+        )
+    kept = tuple(item for item in segments if item.size_bytes > 0)
+    return Bar(_bar_name(plan, pools), total, kept, len(pools))
+
+
+def _bar_name(plan: Plan, pools: list[PoolUse]) -> str:
+    if len(pools) > 1:
+        return f"{len(pools)} cards"
+    return "main memory" if pools[0].name == plan.machine.cpu.memory_pool else pools[0].name
+
+
+def _weights_formula(plan: Plan, here: int) -> str:
+    facts = plan.facts
+    bits = facts.bits_per_weight
+    whole = (
+        f"{facts.parameters / 1e9:.3g} billion parameters × {bits:.2f} bits ÷ 8 = "
+        f"{format_bytes(facts.weights_bytes)}"
+        if bits
+        else format_bytes(facts.weights_bytes)
+    )
+    return whole if here >= 0.98 * facts.weights_bytes else f"{format_bytes(here)} of {whole}"
+
+
+def _kv_formula(plan: Plan, settings: PlannerSettings, kv: int, state: int) -> str:
+    one = plan.memory.settings.context_sequence
+    chats = settings.conversations
+    many = f" × {chats:,} conversations" if chats > 1 else ""
+    text = f"{kv_formula(plan)}; × {one:,} tokens{many} = {format_bytes(plan.memory.kv_bytes)}"
+    if kv < plan.memory.kv_bytes:
+        text += f", {format_bytes(kv)} of it here"
+    if state:
+        text += f"; recurrent state {format_bytes(state)}, whatever the length"
+    return text
+
+
+# --- rates
+
+
+def rates_at(plan: Plan, depth: int, conversations: int) -> Rates:
+    """Return decoding by ``conversations`` at once, each with ``depth`` tokens in its cache.
+
+    They read the weights once together and each its own cache; their operations add up. The
+    ceiling is whichever of bandwidth and arithmetic allows less.
+    """
+    point = step_point(plan, depth, conversations)
+    if point.ceiling is None:
+        return Rates(conversations, point.bytes_per_token, None, None, None)
+    most = _arithmetic_ceiling(plan, depth)
+    if most is None or most >= point.ceiling:
+        return Rates(conversations, point.bytes_per_token, point.ceiling, point.low, point.high)
+    low, high = (None if value is None else min(value, most) for value in (point.low, point.high))
+    return Rates(conversations, point.bytes_per_token, most, low, high, arithmetic=True)
+
+
+def _flops_per_token(plan: Plan, depth: int) -> float:
+    """Return the operations of a decoded token: two a weight, and attention over the cache."""
+    shape = plan.facts.shape
+    assert shape is not None
+    attention = attention_flops(shape, depth + 1) - attention_flops(shape, depth)
+    return prefill_flops(plan.facts.header, shape, 1) - attention_flops(shape, 1) + attention
+
+
+def _arithmetic_ceiling(plan: Plan, depth: int) -> float | None:
+    """Return tokens per second that arithmetic allows; None if a rate is unknown or work is split.
+
+    With experts on the CPU the shares of the work are not those of the layers, so nothing is said.
+    """
+    if plan.load.experts_on_cpu:
+        return None
+    places = plan.memory.placement.layers
+    flops = _flops_per_token(plan, depth)
+    seconds = 0.0
+    for index in set(places):
+        rate = plan.machine.devices[index].flops_per_s
+        if not rate:
+            return None
+        seconds += flops * places.count(index) / len(places) / rate
+    return 1.0 / seconds if seconds else None
+
+
+def balance_of(plan: Plan) -> Balance:
+    """Return operations per byte: what the machine can do, what decoding and prefill ask for."""
+    device: Device = plan.machine.devices[plan.memory.placement.output]
+    flops, bandwidth = device.flops_per_s, device.bandwidth_bytes_per_s
+    ridge = flops / bandwidth if flops and bandwidth else None
+    per_token = _flops_per_token(plan, 0)
+    read = plan.facts.bytes_read_per_token or plan.facts.weights_bytes or 1
+    decode = per_token / read
+    batch = plan.memory.settings.ubatch
+    # A batch of a mixture's prompt touches nearly all experts, so it reads all weights.
+    weights = plan.facts.weights_bytes if plan.facts.experts else read
+    prefill = per_token * batch / (weights or 1)
+    users = None if ridge is None else max(round(ridge * weights / per_token), 1)
+    return Balance(
+        machine=ridge,
+        decode=decode,
+        prefill=prefill,
+        batch=batch,
+        conversations=users,
+        prefill_per_s=plan.prefill.expected,
+        flops_per_s=flops,
+        flops_basis=device.flops_basis,
+        bandwidth_bytes_per_s=bandwidth,
+        bandwidth_basis=device.bandwidth_basis,
+    )
