@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from app.data.hub.errors import HubError
 from app.data.hub.values import HubAccess, Listing, RemoteFile, Repository
 from app.data.hub.variants import group
+from app.version import version
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,6 +30,7 @@ _CONNECT_S: Final = 10.0
 _SILENCE_S: Final = 20.0
 _BUSY: Final = frozenset({408, 429, 500, 502, 503, 504})
 _EXPANDED: Final = ["downloads", "likes", "lastModified", "gated", "private", "tags", "gguf"]
+_NAMED: Final = {"library_name": "plimsoll", "library_version": version()}
 _SWITCHED_OFF: Final = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -54,8 +56,8 @@ class Stream:
         self.total = total
         """Size of the whole file, None if the server doesn't say."""
 
-    def chunks(self, size_bytes: int) -> Iterator[bytes]:
-        """Yield the bytes in chunks.
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes in the pieces in which they arrive: none waits for a next one.
 
         Raises:
             HubError: the connection broke (kind ``network``).
@@ -63,7 +65,7 @@ class Stream:
         import httpx2
 
         try:
-            yield from self._response.iter_raw(size_bytes)
+            yield from self._response.iter_raw()
         except httpx2.TransportError as error:
             raise HubError("network", "The connection broke off.") from error
 
@@ -105,7 +107,7 @@ class Hub:
         """Return repositories with GGUF files whose name contains the text, the most used first."""
         from huggingface_hub import HfApi
 
-        api = HfApi(endpoint=self._access.endpoint, token=self._access.token)
+        api = HfApi(endpoint=self._access.endpoint, token=self._access.token, **_NAMED)
         with self._explained():
             found = api.list_models(
                 search=text, filter="gguf", sort="downloads", limit=limit, expand=_EXPANDED
@@ -116,7 +118,7 @@ class Hub:
         """Return the models of a repository at its newest commit."""
         from huggingface_hub import HfApi
 
-        api = HfApi(endpoint=self._access.endpoint, token=self._access.token)
+        api = HfApi(endpoint=self._access.endpoint, token=self._access.token, **_NAMED)
         with self._explained(repository):
             info = api.model_info(repository, files_metadata=True, timeout=_SILENCE_S)
         if not info.sha:
@@ -149,7 +151,7 @@ class Hub:
         from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
 
         url = hf_hub_url(repository, file.path, revision=revision, endpoint=self._access.endpoint)
-        headers = build_hf_headers(token=self._access.token, library_name="plimsoll")
+        headers = build_hf_headers(token=self._access.token, **_NAMED)
         headers["Accept-Encoding"] = "identity"  # what is counted and summed is what is written
         if start or end:
             headers["Range"] = f"bytes={start}-{end - 1 if end else ''}"

@@ -36,7 +36,6 @@ __all__ = ["PATIENCE_S", "download"]
 PATIENCE_S: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Waits between tries that bring no byte; after the last one the download gives up."""
 
-_CHUNK_BYTES: Final = 256 * 1024
 _READ_BYTES: Final = 4 * 1024 * 1024
 _REPORT_S: Final = 0.1
 _PASSING: Final = frozenset({"network", "busy"})
@@ -191,7 +190,7 @@ class _Run:
         with self._hub.open(job.repository, job.revision, file, start=part.have_bytes) as stream:
             if stream.start != part.have_bytes:  # the server can't begin in the middle
                 part.empty()
-            for chunk in stream.chunks(_CHUNK_BYTES):
+            for chunk in stream.chunks():
                 if part.have_bytes + len(chunk) > file.size_bytes:
                     raise HubError("changed", f"{file.path} is longer than the hub says.")
                 part.add(chunk)

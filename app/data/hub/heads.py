@@ -27,12 +27,11 @@ from gguf_tools.units import KIB, MIB
 
 __all__ = ["HeadReader", "head_folder", "head_is_kept", "prune", "read_head"]
 
-_FIRST_BYTES: Final = 256 * KIB
+_FIRST_BYTES: Final = MIB
 _MOST_BYTES: Final = 64 * MIB
 _BIG_VALUE_BYTES: Final = 64 * KIB
 _OVERLAP_BYTES: Final = 4 * KIB
 _SLACK_BYTES: Final = 16 * KIB
-_CHUNK_BYTES: Final = 128 * KIB
 _KEPT_BYTES: Final = 192 * MIB
 
 
@@ -137,7 +136,9 @@ class HeadReader:
 
     def _fetch_file(self, file: RemoteFile, path: Path) -> None:
         fresh = path.with_suffix(".new")
-        data = self._range(file, 0, min(_FIRST_BYTES, file.size_bytes))
+        pattern = self._pattern
+        first = _FIRST_BYTES if pattern is None else pattern.start + _SLACK_BYTES
+        data = self._range(file, 0, min(first, file.size_bytes))
         joined = self._joined(file, data)
         if joined is not None:
             fresh.write_bytes(joined)
@@ -153,7 +154,9 @@ class HeadReader:
                     fresh.unlink(missing_ok=True)
                     name = PurePosixPath(file.path).name
                     raise HubError("header", str(error).replace(str(fresh), name)) from error
-                data += self._range(file, len(data), min(len(data) * 4, file.size_bytes))
+                data += self._range(
+                    file, len(data), min(max(len(data) * 2, _FIRST_BYTES), file.size_bytes)
+                )
             else:
                 fresh.write_bytes(data[: raw.header_bytes])
                 fresh.replace(path)
@@ -171,7 +174,7 @@ class HeadReader:
         with self._hub.open(listing.repository, listing.revision, file, start, end) as stream:
             if stream.start != start:
                 raise HubError("header", "The server gives no part of a file.")
-            for chunk in stream.chunks(_CHUNK_BYTES):
+            for chunk in stream.chunks():
                 if self._cancelled():
                     raise HubError("stopped", "Cancelled.")
                 found += chunk
