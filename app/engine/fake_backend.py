@@ -20,6 +20,7 @@ from app.engine.protocol import (
     EngineBuffer,
     LoadOptions,
     ModelInfo,
+    RemoteInfo,
     SamplingOptions,
 )
 
@@ -55,6 +56,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     prefill_per_s: float | None = None
     decode_per_s: float | None = None
     decode_fails_after: int | None = None
+    remotes: tuple[RemoteInfo, ...] = ()
 
 
 class _Vocabulary:
@@ -254,6 +256,11 @@ class FakeEngine:
                 free_bytes=12 * gib,
             ),
         )
+
+    @property
+    def remotes(self) -> tuple[RemoteInfo, ...]:
+        """Return what the script says of servers."""
+        return self._script.remotes
 
     def dry_run(self, path: str, options: LoadOptions) -> DryRunResult:
         """Return figures that mean nothing."""

@@ -16,6 +16,7 @@ from app.engine.protocol import (
     FailureKind,
     LoadOptions,
     ModelInfo,
+    RemoteInfo,
     SamplingOptions,
 )
 
@@ -203,6 +204,10 @@ class Engine(Protocol):
     @property
     def system_info(self) -> str:
         """Processor features in use."""
+
+    @property
+    def remotes(self) -> tuple[RemoteInfo, ...]:
+        """Return the servers of other computers that were to be used."""
 
     def devices(self) -> tuple[DeviceInfo, ...]:
         """Return devices with their memory as of now."""

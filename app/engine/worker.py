@@ -21,7 +21,7 @@ from app.engine.check import file_problem
 from app.engine.faults import Faults
 from app.engine.generation import Generation
 from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
-from app.engine.launch import FAKE_ENGINE_VARIABLE
+from app.engine.launch import FAKE_ENGINE_VARIABLE, asked_remotes
 from app.engine.pipe import Inbox, Outbox, claim_stdout
 from app.engine.process_memory import process_memory
 from app.engine.prompting import BuiltPrompt, PromptBuilder
@@ -139,6 +139,7 @@ class Worker:
                 devices=engine.devices(),
                 system_info=engine.system_info,
                 cpu=cpu_name(),
+                remotes=engine.remotes,
             )
         )
         self._inbox.start()
@@ -540,6 +541,6 @@ def main() -> int:
     else:
         from app.engine.backend.engine import LlamaEngine
 
-        engine = LlamaEngine()
+        engine = LlamaEngine(asked_remotes())
     Worker(engine, outbox).run()
     return 0

@@ -19,6 +19,7 @@ from llama_cpp._ctypes_extensions import load_shared_library
 from app.engine.backend import load_log
 from app.engine.backend.context import context_parameters, model_parameters, settle
 from app.engine.backend.library import AbortFlag, NativeLog, lib
+from app.engine.backend.placing import Placing
 from app.engine.interface import DryRunResult, EngineFailure
 from app.engine.protocol import EngineBuffer, LoadOptions
 
@@ -30,7 +31,7 @@ _SIZE = re.compile(r"llama_kv_cache\S*: size =\s*(?P<mib>[0-9.]+) MiB")
 _MIB = 1 << 20
 
 
-def dry_run(log: NativeLog, path: str, options: LoadOptions) -> DryRunResult:
+def dry_run(log: NativeLog, path: str, options: LoadOptions, placing: Placing) -> DryRunResult:
     """Return what a load with these options would allocate.
 
     Raises:
@@ -41,6 +42,7 @@ def dry_run(log: NativeLog, path: str, options: LoadOptions) -> DryRunResult:
     if not Path(path).is_file():
         raise EngineFailure("bad_model", f"There is no file {path}.")
     parameters = model_parameters(options, lib.llama_progress_callback(lambda *_: True))
+    placing.apply(parameters)
     parameters.no_alloc = True
     parameters.load_mode = lib.LLAMA_LOAD_MODE_NONE
     model = lib.llama_model_load_from_file(path.encode("utf-8", "surrogateescape"), parameters)

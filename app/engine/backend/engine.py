@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from app.engine.backend import load_log
 from app.engine.backend.context import (
@@ -16,13 +18,17 @@ from app.engine.backend.context import (
     without_quantised_cache,
 )
 from app.engine.backend.dry_run import dry_run
+from app.engine.backend.fewer import fewer_layers
 from app.engine.backend.library import AbortFlag, NativeLog, devices, engine_name, lib
 from app.engine.backend.loading import load_backends
 from app.engine.backend.model import LlamaModel, memory_kind, metadata
+from app.engine.backend.placing import Placing, place
+from app.engine.backend.remote import Remotes, keep_alive
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, DryRunResult, EngineFailure
-from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo
+from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo, RemoteInfo
 from gguf_tools.naming import parse_file_name
+from gguf_tools.units import format_bytes
 
 __all__ = ["LlamaEngine"]
 
@@ -35,18 +41,31 @@ _MEMORY_ADVICE = (
 
 
 class LlamaEngine:
-    """`Engine` over llama.cpp. One in a process."""
+    """`Engine` over llama.cpp. One in a process. ``endpoints`` are RPC servers to use."""
 
-    def __init__(self) -> None:
+    def __init__(self, endpoints: Sequence[str] = ()) -> None:
         self._log = NativeLog()
         variant = load_backends()
         lib.llama_backend_init()
         self.name = engine_name() if variant is None else f"{engine_name()} · {variant}"
         self.system_info = lib.llama_print_system_info().decode("utf-8", "replace").strip(" |")
 
+        self._remotes = Remotes(endpoints)
+        self._held: LlamaModel | None = None
+        self._in_use: frozenset[str] = frozenset()  # devices that a model lies on
+
+    @property
+    def remotes(self) -> tuple[RemoteInfo, ...]:
+        """Return the servers that were to be used."""
+        return self._remotes.infos
+
     def devices(self) -> tuple[DeviceInfo, ...]:
-        """Return devices with their memory as of now."""
-        return devices()
+        """Return devices with their memory as of now; of idle ones elsewhere as heard last."""
+        if self._held is not None and self._held.closed:
+            self._held, self._in_use = None, frozenset()
+        known = self._remotes.devices
+        idle = {name: device for name, device in known.items() if name not in self._in_use}
+        return self._remotes.heard(devices(idle))
 
     def last_words(self) -> str:
         """Return the last lines of llama.cpp's log."""
@@ -54,27 +73,54 @@ class LlamaEngine:
 
     def dry_run(self, path: str, options: LoadOptions) -> DryRunResult:
         """Return what a load would allocate. See `Engine.dry_run`."""
-        return dry_run(self._log, path, options)
+        return dry_run(self._log, path, options, self._place(options))
 
     def load(
         self, path: str, options: LoadOptions, progress: Callable[[float], bool]
     ) -> LlamaModel:
         """Load a model. See `Engine.load`."""
-        self._log.start()
+        if not Path(path).is_file():
+            raise EngineFailure("bad_model", f"There is no file {path}.")
         started = time.monotonic()
-        given_up = False
+        placing = self._place(options)
+        asked, short = options, ""
+        while True:
+            self._in_use = frozenset(placing.names)
+            try:
+                model = self._load(path, options, placing, progress)
+                break
+            except BaseException as error:
+                self._in_use = frozenset()
+                fewer = self._fewer(error, path, options, placing)
+                if fewer is None:
+                    raise
+            options, reason = fewer
+            short = short or reason
+        self._held = model
+        model.info = self._with_placing(model.info, placing, asked, short, started)
+        return model
+
+    def _load(
+        self,
+        path: str,
+        options: LoadOptions,
+        placing: Placing,
+        progress: Callable[[float], bool],
+    ) -> LlamaModel:
+        self._log.start()
+        given_up = watched = False
 
         def on_progress(fraction: float, _user_data: object) -> bool:
-            nonlocal given_up
+            nonlocal given_up, watched
+            if not watched:
+                watched = True
+                keep_alive(placing.endpoints)
             given_up = not progress(fraction)
             return not given_up
 
-        callback = lib.llama_progress_callback(on_progress)
-        if not Path(path).is_file():
-            raise EngineFailure("bad_model", f"There is no file {path}.")
-        model = lib.llama_model_load_from_file(
-            path.encode("utf-8", "surrogateescape"), model_parameters(options, callback)
-        )
+        parameters = model_parameters(options, lib.llama_progress_callback(on_progress))
+        placing.apply(parameters)
+        model = lib.llama_model_load_from_file(path.encode("utf-8", "surrogateescape"), parameters)
         if given_up:
             if model:
                 lib.llama_model_free(model)
@@ -82,7 +128,7 @@ class LlamaEngine:
         if not model:
             raise self._load_failure("The model can't be loaded.")
         try:
-            return self._with_context(model, path, options, started, progress)
+            return self._with_context(model, path, options, progress)
         except BaseException:
             lib.llama_model_free(model)
             raise
@@ -92,7 +138,6 @@ class LlamaEngine:
         model: Any,
         path: str,
         options: LoadOptions,
-        started: float,
         progress: Callable[[float], bool],
     ) -> LlamaModel:
         settled = settle(options, lib.llama_model_n_ctx_train(model))
@@ -111,7 +156,7 @@ class LlamaEngine:
             if not progress(1.0):
                 raise Aborted
             self._warm_up(model, context)
-            info = self._describe(model, context, path, settled, started)
+            info = self._describe(model, context, path, settled)
             return LlamaModel(
                 model, context, vocab, info, metadata(model, "tokenizer.chat_template"), flag
             )
@@ -133,28 +178,67 @@ class LlamaEngine:
         lib.llama_synchronize(context)
         lib.llama_set_warmup(context, False)
 
-    def _describe(
-        self, model: Any, context: Any, path: str, settled: Settled, started: float
+    # --- devices
+
+    def _place(self, options: LoadOptions) -> Placing:
+        missing = self._remotes.missing()
+        return place(options, self.devices(), missing)
+
+    def _fewer(
+        self, error: BaseException, path: str, options: LoadOptions, placing: Placing
+    ) -> tuple[LoadOptions, str] | None:
+        """Return options with fewer layers on devices that had no room, and why; else None."""
+        if not isinstance(error, EngineFailure) or error.kind != "out_of_memory":
+            return None
+        refused = load_log.refused(self._log.lines())
+        if refused is None or refused[0] not in placing.names:
+            return None  # main memory is short: fewer layers elsewhere would not help
+        if self._remotes.missing():
+            return None
+        devices = {device.name: device for device in self.devices()}
+        found = fewer_layers(path, options, [devices[name] for name in placing.names])
+        if found is None:
+            return None
+        name, size_bytes = refused
+        free = devices[name].free_bytes
+        has = "" if free is None else f" has {format_bytes(free)} free and"
+        reason = f"{name}{has} refused a buffer of {format_bytes(size_bytes)}"
+        return msgspec.structs.replace(options, gpu_layers=found[0]), reason
+
+    def _with_placing(
+        self, info: ModelInfo, placing: Placing, asked: LoadOptions, short: str, started: float
     ) -> ModelInfo:
+        total = info.layers_total
+        wanted = total if asked.gpu_layers < 0 else min(asked.gpu_layers, total)
+        # The log counts layers as offloaded even where there is no device for them.
+        offloaded = info.layers_offloaded if placing.devices else 0
+        notices = [*placing.notices, *info.notices]
+        if short:
+            where = " and ".join(placing.names)
+            notices.append(
+                f"{wanted} layers were asked onto {where}, and {offloaded} of {total} fit: {short}."
+            )
+        elif asked.gpu_layers > 0 and offloaded < wanted:
+            notices.append(
+                f"{asked.gpu_layers} layers were asked onto the GPU, {offloaded} of {total} are "
+                "there: this engine build or computer has no GPU that llama.cpp can use."
+            )
+        return msgspec.structs.replace(
+            info,
+            layers_offloaded=offloaded,
+            layers_asked=wanted,
+            devices=self.devices(),
+            devices_used=placing.names if offloaded else (),
+            notices=tuple(notices),
+            load_s=time.monotonic() - started,
+        )
+
+    def _describe(self, model: Any, context: Any, path: str, settled: Settled) -> ModelInfo:
         lines = self._log.lines()
         options = settled.options
         layers = lib.llama_model_n_layer(model)
         offloaded, total = load_log.layers_offloaded(lines) or (0, layers + 1)
         flash = options.flash_attention != "off" and load_log.flash_attention(lines)
-        found = devices()
-        if not any(device.kind in {"gpu", "igpu"} for device in found):
-            offloaded = 0  # the log counts layers as offloaded even where there is no GPU
-        notices = list(settled.notices)
-        if options.gpu_layers > 0 and offloaded < min(options.gpu_layers, total):
-            reason = (
-                "this engine build or computer has no GPU that llama.cpp can use"
-                if offloaded == 0
-                else "the rest did not fit"
-            )
-            notices.append(
-                f"{options.gpu_layers} layers were asked onto the GPU, {offloaded} of {total} "
-                f"are there: {reason}."
-            )
         name = _display_name(path, metadata(model, "general.name"))
         description = _text(lib.llama_model_desc, model)
         return ModelInfo(
@@ -186,10 +270,10 @@ class LlamaEngine:
             template="file",
             template_notice=None,
             thinking=False,
-            devices=found,
+            devices=(),
             buffers=load_log.buffers(lines),
-            load_s=time.monotonic() - started,
-            notices=tuple(notices),
+            load_s=0.0,
+            notices=settled.notices,
         )
 
     def _load_failure(self, sentence: str) -> EngineFailure:

@@ -26,6 +26,7 @@ __all__ = [
     "device_name",
     "devices",
     "engine_name",
+    "ggml",
     "lib",
 ]
 
@@ -96,8 +97,8 @@ class AbortFlag:
 
 
 @cache
-def _ggml() -> Any:
-    """Return a library with ggml's functions: the very copy that llama.cpp works with.
+def ggml() -> Any:
+    """Return two libraries with ggml's functions: the very copies that llama.cpp works with.
 
     Wheels carry ``libggml.so`` and ``libggml.so.0`` as two files; opening the first by its name
     would load ggml once more, with a device registry of its own. On Linux and macOS the handle of
@@ -119,6 +120,10 @@ def _ggml() -> Any:
         (base, "ggml_backend_dev_type", ctypes.c_int, [pointer]),
         (base, "ggml_backend_dev_backend_reg", pointer, [pointer]),
         (base, "ggml_backend_reg_name", ctypes.c_char_p, [pointer]),
+        (main, "ggml_backend_reg_by_name", pointer, [ctypes.c_char_p]),
+        (main, "ggml_backend_register", None, [pointer]),
+        (base, "ggml_backend_reg_get_proc_address", pointer, [pointer, ctypes.c_char_p]),
+        (base, "ggml_backend_reg_dev_get", pointer, [pointer, ctypes.c_size_t]),
         (base, "ggml_backend_dev_memory", None, [pointer, size, size]),
     ):
         function = getattr(library, name)
@@ -129,14 +134,14 @@ def _ggml() -> Any:
 
 def device_name(device: int) -> str:
     """Return the name of a device by its handle."""
-    _, base = _ggml()
+    _, base = ggml()
     name: bytes = base.ggml_backend_dev_name(device)
     return name.decode("utf-8", "replace")
 
 
 def device_handles() -> dict[str, int]:
     """Return llama.cpp's devices by name."""
-    main, _ = _ggml()
+    main, _ = ggml()
     handles = (main.ggml_backend_dev_get(i) for i in range(main.ggml_backend_dev_count()))
     return {device_name(handle): handle for handle in handles}
 
@@ -146,7 +151,7 @@ def devices(known: Mapping[str, DeviceInfo] | None = None) -> tuple[DeviceInfo, 
 
     Devices that are ``known`` by name are taken from there and not asked.
     """
-    main, base = _ggml()
+    main, base = ggml()
     found = []
     for index in range(main.ggml_backend_dev_count()):
         device = main.ggml_backend_dev_get(index)

@@ -17,7 +17,14 @@ from collections.abc import Iterable
 
 from app.engine.protocol import EngineBuffer
 
-__all__ = ["buffers", "error_lines", "flash_attention", "layers_offloaded", "ran_out_of_memory"]
+__all__ = [
+    "buffers",
+    "error_lines",
+    "flash_attention",
+    "layers_offloaded",
+    "ran_out_of_memory",
+    "refused",
+]
 
 _BUFFER = re.compile(
     r":\s+(?P<device>\S+)\s+(?P<what>model|KV|RS|compute|output) buffer size\s*=\s*"
@@ -31,6 +38,7 @@ _WHAT = {
     "output": "output",
 }
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
+_REFUSED = re.compile(r"failed to allocate (?P<device>[^\s\[]+)\S* buffer of size (?P<bytes>\d+)")
 _NO_FLASH = re.compile(r"Flash Attention not supported|flash_attn is not compatible")
 _MEMORY = re.compile(
     r"out of memory|failed to allocate|unable to allocate|cannot allocate|alloc(?:ation)? failed"
@@ -68,6 +76,14 @@ def layers_offloaded(lines: Iterable[str]) -> tuple[int, int] | None:
 def flash_attention(lines: Iterable[str]) -> bool:
     """Return what "auto" came to: on, unless the log says that it could not be."""
     return not any(_NO_FLASH.search(line) for line in lines)
+
+
+def refused(lines: Iterable[str]) -> tuple[str, int] | None:
+    """Return the device that had no room and the bytes it was asked for, None if all had."""
+    for line in lines:
+        if match := _REFUSED.search(line):
+            return match["device"], int(match["bytes"])
+    return None
 
 
 def ran_out_of_memory(text: str) -> bool:

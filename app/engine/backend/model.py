@@ -184,6 +184,11 @@ class LlamaModel:
         """Make a running `decode` (of another thread) and later ones end early."""
         self._flag.set(on)
 
+    @property
+    def closed(self) -> bool:
+        """Tell whether context and model are freed."""
+        return self._context is None
+
     def close(self) -> None:
         """Free context and model; calls after this do nothing."""
         if self._context is None:

@@ -1,0 +1,130 @@
+"""Which devices a model is offloaded to, as options say it and as llama.cpp takes it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.engine.backend.library import device_handles, lib
+from app.engine.interface import EngineFailure
+from app.engine.protocol import DeviceInfo, LoadOptions
+from gguf_tools.split import parse_split
+
+__all__ = ["Placing", "place"]
+
+_NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Devices in the order in which the engine fills them, and what had to be left out.
+
+    ``split`` are their parts, empty for by free memory. ``explicit`` False leaves the choice to
+    llama.cpp, which comes to the same.
+    """
+
+    devices: tuple[DeviceInfo, ...]
+    split: tuple[float, ...] = ()
+    explicit: bool = True
+    notices: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the devices' names."""
+        return tuple(device.name for device in self.devices)
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Return the addresses of devices on other computers."""
+        remote = (item.description for item in self.devices if item.backend == "RPC")
+        return tuple(dict.fromkeys(remote))
+
+    def apply(self, parameters: Any) -> None:
+        """Set ``devices`` and ``tensor_split`` of ``llama_model_params``.
+
+        The arrays are kept with the structure: llama.cpp reads them while it loads.
+        """
+        if self.explicit:
+            handles = device_handles()
+            chosen = [handles[name] for name in self.names]
+            array = (ctypes.c_void_p * (len(chosen) + 1))(*chosen, None)
+            parameters.kept_devices = array
+            parameters.devices = ctypes.cast(array, ctypes.c_void_p)
+        if self.split:
+            shares = (ctypes.c_float * max(lib.llama_max_devices(), 1))()
+            for index, share in enumerate(self.split):
+                shares[index] = share
+            parameters.kept_split = shares
+            parameters.tensor_split = shares
+
+
+def place(
+    options: LoadOptions, devices: Sequence[DeviceInfo], missing: Mapping[str, str]
+) -> Placing:
+    """Return where layers may go.
+
+    Args:
+        options: how the model is to be loaded.
+        devices: what the engine reports.
+        missing: names of remote devices that do not answer any more, and why.
+
+    Raises:
+        EngineFailure: ``tensor_split`` is no list of parts, or has more than there are devices.
+    """
+    known = _in_order(devices)
+    notices = [
+        f"{problem.rstrip('.')}. The model was loaded without {name}."
+        for name, problem in missing.items()
+    ]
+    wanted = known
+    if options.devices is not None:
+        asked = [part.strip().casefold() for part in options.devices.split(",") if part.strip()]
+        names = set(asked) - {_NONE}
+        wanted = [item for item in known if {_fold(item.name), _fold(item.description)} & names]
+        found = {_fold(item.name) for item in wanted} | {_fold(item.description) for item in wanted}
+        absent = [part for part in asked if part in names and part not in found]
+        if absent:
+            notices.append(
+                f"There is no device {', '.join(absent)}; "
+                + (f"{', '.join(i.name for i in wanted)} is used." if wanted else "none is used.")
+            )
+    usable = tuple(item for item in wanted if item.name not in missing)
+    remote = any(item.backend == "RPC" for item in known)
+    split = _split(options.tensor_split)
+    if len(split) > len(usable) and usable:
+        raise EngineFailure(
+            "bad_request",
+            f"The split {options.tensor_split!r} has {len(split)} parts, and there are "
+            f"{len(usable)} devices: {', '.join(item.name for item in usable)}.",
+        )
+    return Placing(
+        devices=usable,
+        split=split if usable else (),
+        explicit=remote or options.devices is not None,
+        notices=tuple(notices),
+    )
+
+
+def _fold(text: str) -> str:
+    return text.casefold()
+
+
+def _in_order(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
+    """Follow ``llama_prepare_model_devices`` in src/llama.cpp: RPC first, then GPUs, and those
+    that share main memory, of one backend, only where there is no GPU of this computer.
+    """
+    remote = [item for item in devices if item.backend == "RPC"]
+    local = [item for item in devices if item.kind == "gpu" and item.backend != "RPC"]
+    shared = [item for item in devices if item.kind == "igpu"]
+    if not local:
+        local = [item for item in shared if item.backend == shared[0].backend]
+    return [*remote, *local]
+
+
+def _split(text: str | None) -> tuple[float, ...]:
+    try:
+        return parse_split(text)
+    except ValueError as error:
+        raise EngineFailure("bad_request", str(error)) from error
