@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
@@ -11,8 +11,12 @@ from app.engine.protocol import Hello
 __all__ = ["exit_code_of", "open_engine"]
 
 
-def open_engine(state: StateFile, on_notice: Callable[[str], None]) -> EngineClient:
+def open_engine(
+    state: StateFile, on_notice: Callable[[str], None], remotes: Sequence[str] | None = None
+) -> EngineClient:
     """Return a client, not yet started, that remembers what this computer needs.
+
+    ``remotes`` are addresses of RPC servers to use, None those of the environment.
 
     Compatibility mode belongs to a processor and an engine build; both are known only when the
     worker has said hello, so it is looked up then.
@@ -25,6 +29,7 @@ def open_engine(state: StateFile, on_notice: Callable[[str], None]) -> EngineCli
         needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine),
         on_notice=on_notice,
         remember_compatibility=remember,
+        remotes=remotes,
     )
 
 

@@ -13,14 +13,14 @@ import queue
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
 
 from app.engine import launch
-from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after
+from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import (
     PROTOCOL_VERSION,
     Cancel,
@@ -82,7 +82,8 @@ class EngineClient:
 
     ``needs_compatibility`` tells from the hello whether compatibility mode is known to be needed.
     ``on_notice`` gets sentences that a person should see (a restart in compatibility mode).
-    ``remember_compatibility`` is called when that mode turned out to be needed.
+    ``remember_compatibility`` is called when that mode turned out to be needed. ``remotes`` are
+    addresses of RPC servers to use, None those of the environment.
     """
 
     def __init__(
@@ -92,8 +93,11 @@ class EngineClient:
         on_notice: Callable[[str], None] | None = None,
         remember_compatibility: Callable[[Hello], None] | None = None,
         stderr: Callable[[str], None] | None = None,
+        remotes: Sequence[str] | None = None,
     ) -> None:
         self.compatibility = False
+        self._remotes = remotes
+        self._in_use: tuple[str, ...] = ()
         self._needs_compatibility = needs_compatibility
         self._on_notice = on_notice
         self._remember = remember_compatibility
@@ -144,7 +148,7 @@ class EngineClient:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=launch.worker_environment(),
+            env=launch.worker_environment(remotes=self._remotes),
             creationflags=flags,
         )
         self._process = process
@@ -160,6 +164,11 @@ class EngineClient:
             self.close()
             raise EngineError("The engine process is of another version; install Plimsoll again.")
         self.hello = hello
+        names = {device.name for device in hello.devices}
+        self._in_use = remote_devices(hello.devices, names)
+        for server in hello.remotes:
+            if server.problem and self._on_notice is not None:
+                self._on_notice(f"{server.problem} It is left out.")
         if self._needs_compatibility is not None and self._needs_compatibility(hello):
             self.compatibility = True
         self._phase = "idle"
@@ -209,7 +218,9 @@ class EngineClient:
         code = self._process.wait()
         for thread in self._threads:
             thread.join(timeout=_GRACE_S)
-        end = WorkerEnd(code, self._phase, last_lines=tuple(self._last_lines))
+        end = WorkerEnd(
+            code, self._phase, last_lines=tuple(self._last_lines), remotes=self._in_use
+        )
         self._release()
         recovery = recovery_after(
             end, compatibility=self.compatibility, can_repeat=self._phase != "decode"
@@ -300,6 +311,7 @@ class EngineClient:
             options = msgspec.structs.replace(options, compatibility=True)
             info = self._load_once(path, options, on_progress)
         self._loaded = (path, options)
+        self._in_use = remote_devices(info.devices, info.devices_used)
         return info
 
     def _load_once(

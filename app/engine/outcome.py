@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after"]
+from app.engine.protocol import DeviceInfo
+
+__all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after", "remote_devices"]
 
 Phase: TypeAlias = Literal["starting", "idle", "load", "prefill", "decode", "score", "quantize"]
 
@@ -31,7 +34,20 @@ _MEMORY_WORDS = re.compile(
     r"|ErrorOutOfDeviceMemory|insufficient memory",
     re.IGNORECASE,
 )
+_REMOTE_LOST = re.compile(
+    r"Remote RPC server crashed or returned malformed response|Failed to connect to \S+:\d+"
+    r"|RPC handshake failed"
+)
 _ASSERTION = re.compile(r"GGML_ASSERT\((?P<what>.*)\) failed|GGML_ABORT", re.IGNORECASE)
+
+
+def remote_devices(devices: Iterable[DeviceInfo], used: Container[str]) -> tuple[str, ...]:
+    """Return devices of other computers for a person: name and address."""
+    return tuple(
+        f"{device.name} ({device.description})"
+        for device in devices
+        if device.backend == "RPC" and device.name in used
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +55,24 @@ class WorkerEnd:
     """The end of a worker process.
 
     ``code`` is what the process returned: negative for a signal on POSIX, an NTSTATUS on Windows.
-    ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr.
+    ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr, ``remotes`` the
+    devices of other computers that it worked with, as `remote_devices` names them.
     """
 
     code: int
     phase: Phase
     asked: bool = False
     last_lines: tuple[str, ...] = ()
+    remotes: tuple[str, ...] = ()
+
+    @property
+    def lost_remotes(self) -> tuple[str, ...]:
+        """Return the devices of which one was lost, none if that is not what ended it.
+
+        llama.cpp ends its process where a server hangs up, and does not say which one.
+        """
+        lost = any(_REMOTE_LOST.search(line) for line in self.last_lines)
+        return self.remotes if lost else ()
 
     @property
     def signal_name(self) -> str | None:
@@ -79,6 +106,12 @@ class WorkerEnd:
             return f"The engine ran out of memory {when}."
         if self.illegal_instruction:
             return f"The engine used an instruction that this processor does not have, {when}."
+        if self.lost_remotes:
+            which = " or to ".join(self.lost_remotes)
+            return (
+                f"The connection to {which} broke {when}: the server there ended, or the network "
+                "did. llama.cpp can't go on without it."
+            )
         assertion = next(
             (line for line in reversed(self.last_lines) if _ASSERTION.search(line)), None
         )
@@ -143,6 +176,14 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
             end.sentence + " Compatibility mode did not help: this engine build needs a newer "
             "processor.",
             ("Install a build of llama-cpp-python made for this processor",),
+        )
+    if end.lost_remotes:
+        where = "it" if len(end.lost_remotes) == 1 else "them"
+        return Recovery(
+            False,
+            compatibility,
+            end.sentence,
+            (f"Load the model without {where}", "Start the server again and load the model"),
         )
     advice: tuple[str, ...] = ("Load the model again",)
     if end.signal_name == "SIGKILL":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -16,7 +17,7 @@ import msgspec
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal, Slot
 
 from app.engine import launch
-from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after
+from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import (
     PROTOCOL_VERSION,
     Cancel,
@@ -75,6 +76,7 @@ class EngineState:
     advice: tuple[str, ...] = ()
     detail: str = ""
     compatibility: bool = False
+    lost_remotes: tuple[str, ...] = ()  # devices of other computers of which one was lost
 
     @property
     def busy(self) -> bool:
@@ -113,6 +115,7 @@ class EngineProcess(QObject):
         self._resend: Generate | None = None
         self._began = False
         self._closing = False
+        self._remotes: tuple[str, ...] | None = None
 
     @property
     def state(self) -> EngineState:
@@ -125,6 +128,17 @@ class EngineProcess(QObject):
         return () if self._worker is None else tuple(self._worker.last_lines)
 
     # --- orders ---
+
+    def use_remotes(self, endpoints: Sequence[str]) -> None:
+        """Use these RPC servers; a model that is loaded stays as it is until the next load."""
+        self._remotes = tuple(endpoints)
+        if self._worker is None or self._closing or self._worker.remotes == self._remotes:
+            return
+        if self._load is None and self._state.status in {"starting", "idle"}:
+            self._fail_pending("The engine was started again.", "cancelled")
+            self._retire()
+            self._set(status="stopped")
+            self.start()
 
     def start(self) -> None:
         """Start a worker, without a model, if there is none."""
@@ -141,12 +155,19 @@ class EngineProcess(QObject):
             return request.id
         self._fail_pending("The model was replaced.", "cancelled")
         used = self._load is not None or self._state.status not in {"starting", "idle"}
-        if self._worker is not None and used:
+        if self._worker is not None and (used or self._worker.remotes != self._remotes):
             self._retire()
         self._load = request
         self._pending[request.id] = request
         self._set(
-            status="loading", path=path, model=None, fraction=0.0, sentence="", advice=(), detail=""
+            status="loading",
+            path=path,
+            model=None,
+            fraction=0.0,
+            sentence="",
+            advice=(),
+            detail="",
+            lost_remotes=(),
         )
         if self._worker is None:
             self._spawn()
@@ -229,7 +250,7 @@ class EngineProcess(QObject):
             self._fail(request.id, f"This is too long to send to the engine: {error}")
 
     def _spawn(self) -> None:
-        worker = _Worker(self)
+        worker = _Worker(self, self._remotes)
         self._worker = worker
         worker.line.connect(self._on_line)
         worker.log.connect(self._on_log)
@@ -288,6 +309,9 @@ class EngineProcess(QObject):
             self._set(status="lost")
             return
         self._set(hello=hello, pid=hello.pid)
+        for server in hello.remotes:
+            if server.problem:
+                self.notice.emit(self.tr("{0} It is left out.").format(server.problem))
         if self._waiting_load is not None:
             request, self._waiting_load = self._waiting_load, None
             self._write(request)
@@ -358,6 +382,7 @@ class EngineProcess(QObject):
             worker.exit_code,
             _PHASES.get(self._state.status, "idle"),
             last_lines=tuple(worker.last_lines),
+            remotes=self._remotes_in_use(),
         )
         worker.deleteLater()
         recovery = recovery_after(
@@ -372,6 +397,13 @@ class EngineProcess(QObject):
             self._restart_compatible(recovery)
         else:
             self._lose(end, recovery)
+
+    def _remotes_in_use(self) -> tuple[str, ...]:
+        hello, model = self._state.hello, self._state.model
+        if model is not None:
+            return remote_devices(model.devices, model.devices_used)
+        devices = () if hello is None else hello.devices
+        return remote_devices(devices, {device.name for device in devices})
 
     def _restart_compatible(self, recovery: Recovery) -> None:
         assert self._load is not None
@@ -398,6 +430,7 @@ class EngineProcess(QObject):
             sentence=recovery.sentence,
             advice=recovery.advice,
             detail=detail,
+            lost_remotes=end.lost_remotes,
         )
         kind: Literal["out_of_memory", "engine"] = (
             "out_of_memory" if end.out_of_memory else "engine"
@@ -434,8 +467,9 @@ class _Worker(QObject):
     log = Signal(str)
     gone = Signal(object)
 
-    def __init__(self, parent: QObject) -> None:
+    def __init__(self, parent: QObject, remotes: tuple[str, ...] | None) -> None:
         super().__init__(parent)
+        self.remotes = remotes
         self.process = QProcess(self)
         self.last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.exit_code = 0
@@ -447,7 +481,7 @@ class _Worker(QObject):
         self._timer.setInterval(_GRACE_MS)
         self._timer.timeout.connect(self._press)
         environment = QProcessEnvironment()
-        for name, value in launch.worker_environment().items():
+        for name, value in launch.worker_environment(remotes=remotes).items():
             environment.insert(name, value)
         self.process.setProcessEnvironment(environment)
         self.process.readyReadStandardOutput.connect(self._on_output)

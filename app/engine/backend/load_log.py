@@ -56,7 +56,7 @@ def buffers(lines: Iterable[str]) -> tuple[EngineBuffer, ...]:
     """Return the buffers of a log. Sizes are exact to 0.01 MiB, as they are printed."""
     return tuple(
         EngineBuffer(
-            device=match["device"],
+            device=match["device"].partition("[")[0],  # of RPC the address follows
             what=_WHAT[match["what"]],
             size_bytes=round(float(match["mib"]) * 1024 * 1024),
         )
