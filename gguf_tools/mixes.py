@@ -18,7 +18,7 @@ from gguf_tools.header import Tensor
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.quants import TENSOR_TYPES, TensorType
 
-__all__ = ["Choice", "Mix", "MixError", "choose_types"]
+__all__ = ["Choice", "Mix", "MixError", "choose_types", "engine_order"]
 
 Category: TypeAlias = Literal[
     "output", "table", "qkv", "kv_b", "v", "k", "q", "attention_output", "up", "gate", "down", ""
@@ -187,12 +187,13 @@ def choose_types(mix: Mix, tensors: Iterable[Tensor]) -> dict[str, Choice]:
     Raises:
         MixError: the engine would give up.
     """
-    ordered = sorted(tensors, key=lambda tensor: _place(tensor.name))
+    ordered = sorted(tensors, key=lambda tensor: engine_order(tensor.name))
     rules = _Rules(mix, ordered)
     return {tensor.name: rules.choice(tensor) for tensor in ordered}
 
 
-def _place(name: str) -> tuple[int, bytes]:
+def engine_order(name: str) -> tuple[int, bytes]:
+    """Return what the engine sorts tensors by: the layer, then the name."""
     match = _LAYER.match(name)
     return int(match[1]) if match else -1, name.encode()
 

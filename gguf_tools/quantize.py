@@ -22,6 +22,8 @@ from gguf_tools.quants import FILE_TYPES, TENSOR_TYPES, TensorType
 from gguf_tools.units import round_up
 
 __all__ = [
+    "MADE_BY",
+    "MADE_BY_KEY",
     "QUANT_TYPES",
     "REQUANTIZED_KEY",
     "Expected",
@@ -39,8 +41,12 @@ __all__ = [
 REQUANTIZED_KEY: Final = "plimsoll.requantized_from"
 """Metadata key of a variant that was made from weights that were quantised already."""
 
+MADE_BY_KEY: Final = "general.quantized_by"
+MADE_BY: Final = "Plimsoll (llama.cpp)"
+
 _ALIGNMENT: Final = 32  # GGUF_DEFAULT_ALIGNMENT, which the quantiser pads to
 _U32_KEY_BYTES: Final = 8 + 4 + 4  # length of the name, type, value
+_TEXT_KEY_BYTES: Final = 8 + 4 + 8  # length of the name, type, length of the text
 _IMATRIX_TYPES: Final = frozenset({"IQ3_XXS", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ1_M", "IQ1_S"})
 _TABLES: Final = frozenset({"token_embd.weight", "per_layer_token_embd.weight", "output.weight"})
 
@@ -176,7 +182,7 @@ def expect(facts: ModelFacts, kind: QuantType, *, imatrix: bool = False) -> Expe
         imatrix: whether an importance matrix will be given; some mixes choose differently then.
     """
     header, shape = facts.header, facts.shape
-    if shape is None or facts.kind not in {"model", "embedding", "reranker"}:
+    if shape is None or facts.kind not in {"model", "embedding", "reranker", "diffusion", "draft"}:
         obstacle = f"{facts.path.name} is a {facts.kind}: only whole models can be quantised."
         return Expected(
             kind=kind,
@@ -291,7 +297,9 @@ def _file_bytes(header: Header, tensors: Iterable[Tensor], *, requantized: bool)
         if key not in header:
             head += _U32_KEY_BYTES + len(key)
     if requantized and REQUANTIZED_KEY not in header:
-        head += 8 + len(REQUANTIZED_KEY) + 4 + 8 + len("Q4_K_M")
+        head += _TEXT_KEY_BYTES + len(REQUANTIZED_KEY) + len("Q4_K_M")
+    if MADE_BY_KEY not in header:
+        head += _TEXT_KEY_BYTES + len(MADE_BY_KEY) + len(MADE_BY)
     return round_up(head, _ALIGNMENT) + sum(round_up(t.size_bytes, _ALIGNMENT) for t in tensors)
 
 

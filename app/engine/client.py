@@ -360,6 +360,15 @@ class EngineClient:
         """Ask for a request to end early; any thread."""
         self.send(Cancel(id=self.new_id(), target=request_id))
 
+    def kill(self) -> None:
+        """End the worker at once, in the middle of anything; any thread.
+
+        Whoever waits for it gets `WorkerDied`.
+        """
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def close(self) -> None:
         """End the worker: close its stdin, then terminate, then kill."""
         process = self._process

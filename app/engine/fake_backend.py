@@ -13,8 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from app.engine.interface import Aborted, Checkpoint, DryRunResult, EngineFailure, MemoryKind
+from app.engine.interface import (
+    Aborted,
+    Checkpoint,
+    DryRunResult,
+    EngineFailure,
+    MemoryKind,
+    QuantizeJob,
+)
 from app.engine.protocol import (
     DeviceInfo,
     EngineBuffer,
@@ -180,6 +189,11 @@ class _Model:
         if self._abort:
             raise Aborted
 
+    outputs = 1
+
+    def logits(self, tokens: Sequence[int], position: int) -> npt.NDArray[np.float32]:
+        raise EngineFailure("engine", "The scripted engine has no logits.")
+
     def fork(self, count: int) -> None:
         return
 
@@ -274,6 +288,10 @@ class FakeEngine:
             exact=True,
             seconds=0.0,
         )
+
+    def quantize(self, job: QuantizeJob, on_tensor: Callable[[int, int], None]) -> None:
+        """Refuse: there are no weights."""
+        raise EngineFailure("engine", "The scripted engine makes no variants.")
 
     def last_words(self) -> str:
         """Return what the script says about a failed load."""

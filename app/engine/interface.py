@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from app.engine.protocol import (
     DeviceInfo,
     EngineBuffer,
@@ -28,6 +31,7 @@ __all__ = [
     "EngineFailure",
     "EngineModel",
     "MemoryKind",
+    "QuantizeJob",
     "Sampler",
     "Vocabulary",
 ]
@@ -68,6 +72,23 @@ class DryRunResult:
     buffers: tuple[EngineBuffer, ...]
     exact: bool
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantizeJob:
+    """A file to be made of another. ``file_type`` is a number of llama.cpp's ``llama_ftype``.
+
+    ``imatrix`` holds importance by tensor (float32, one value an input and expert), ``metadata``
+    what the new file says besides what the old one said.
+    """
+
+    source: str
+    target: str
+    file_type: int
+    allow_requantize: bool
+    threads: int
+    imatrix: Mapping[str, npt.NDArray[np.float32]]
+    metadata: Mapping[str, str | int]
 
 
 class Vocabulary(Protocol):
@@ -162,6 +183,19 @@ class EngineModel(Protocol):
     def drop(self, sequence: int) -> None:
         """Forget a sequence."""
 
+    @property
+    def outputs(self) -> int:
+        """Rows of logits that one step can give."""
+
+    def logits(self, tokens: Sequence[int], position: int) -> npt.NDArray[np.float32]:
+        """Evaluate tokens (at most `outputs`) at a position; return the logits of every one.
+
+        The array (tokens, vocabulary) is the engine's own memory: valid until the next step.
+
+        Raises:
+            Aborted, EngineFailure: as `decode`.
+        """
+
     def wait(self) -> None:
         """Return when everything asked so far is computed."""
 
@@ -227,6 +261,13 @@ class Engine(Protocol):
 
         Raises:
             EngineFailure: it can't be loaded.
+        """
+
+    def quantize(self, job: QuantizeJob, on_tensor: Callable[[int, int], None]) -> None:
+        """Write a variant of a file; ``on_tensor(done, all)`` is called after each tensor.
+
+        Raises:
+            EngineFailure: it gave up; the target may be there in part.
         """
 
     def last_words(self) -> str:

@@ -12,6 +12,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -48,16 +51,20 @@ from app.engine.protocol import (
     ModelInfo,
     Progress,
     PromptFit,
+    Quantize,
     QueryMemory,
     Render,
     Rendered,
     ReplyDone,
     Request,
+    Score,
     Started,
     Unload,
     Unloaded,
 )
+from app.engine.quantizing import make_variant
 from app.engine.reply import Listener, Outcome
+from app.engine.scoring import score_text
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.prompt import ChatTemplate
 from app.engine.templates.renderer import TemplateRenderer
@@ -104,6 +111,7 @@ class Worker:
         self._loaded: _Loaded | None = None
         self._current = 0
         self._stop = False
+        self._scratch: str | None = None  # a variant that is being written
         self._lock = threading.Lock()
         self._cancelled: set[int] = set()
         self._inbox = Inbox(outbox, self._cancel, self._end)
@@ -119,6 +127,9 @@ class Worker:
 
     def _end(self) -> None:
         self._raise_stop()
+        scratch = self._scratch
+        if scratch is not None:  # nobody is left to remove what will never be finished
+            Path(scratch).unlink(missing_ok=True)
 
     def _raise_stop(self) -> None:
         self._stop = True
@@ -197,6 +208,10 @@ class Worker:
                 self._render(request)
             case Bench():
                 self._bench(request)
+            case Score():
+                self._score(request)
+            case Quantize():
+                self._quantize(request)
             case Fault():
                 done = self._faults.arm(request)
                 raise EngineFailure(
@@ -336,6 +351,57 @@ class Worker:
         finally:
             loaded.cache.clear()
         self._finish(Benched(id=request.id, seconds=seconds))
+
+    def _score(self, request: Score) -> None:
+        loaded = self._model()
+        report = self._reporter(request.id, "score")
+
+        def progress(done_tokens: int, total_tokens: int) -> None:
+            self._faults.reach("score", done_tokens)
+            report(done_tokens / total_tokens, done_tokens, total_tokens)
+
+        try:
+            scored = score_text(loaded.model, request, lambda: self._stop, progress)
+        finally:
+            loaded.cache.clear()
+        self._finish(scored)
+
+    def _quantize(self, request: Quantize) -> None:
+        report = self._reporter(request.id, "quantize")
+
+        def progress(fraction: float) -> None:
+            self._faults.reach("quantize")
+            report(fraction)
+
+        self._scratch = request.target
+        try:
+            made = make_variant(self._engine, request, progress)
+        finally:
+            self._scratch = None
+        self._finish(made)
+
+    def _reporter(
+        self, request_id: int, phase: Literal["load", "prefill", "score", "quantize"]
+    ) -> Callable[..., None]:
+        """Return what sends progress, not too often."""
+        sent_s = 0.0
+
+        def report(fraction: float, done_tokens: int = 0, total_tokens: int = 0) -> None:
+            nonlocal sent_s
+            now = time.monotonic()
+            if now - sent_s >= _PROGRESS_S or fraction >= 1:
+                sent_s = now
+                self._outbox.send(
+                    Progress(
+                        id=request_id,
+                        phase=phase,
+                        fraction=fraction,
+                        done_tokens=done_tokens,
+                        total_tokens=total_tokens,
+                    )
+                )
+
+        return report
 
     def _generate(self, request: Generate) -> None:
         received_s = time.monotonic()

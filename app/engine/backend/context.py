@@ -48,6 +48,11 @@ class Settled:
     threads_batch: int
     notices: tuple[str, ...]
 
+    @property
+    def outputs(self) -> int:
+        """Return the rows of logits that a step can give."""
+        return max(self.options.sequences, min(self.options.outputs or 0, self.n_ubatch))
+
 
 def settle(options: LoadOptions, n_ctx_train: int) -> Settled:
     """Return what will really be asked of llama.cpp.
@@ -135,7 +140,7 @@ def context_parameters(settled: Settled, abort: AbortFlag) -> Any:
     parameters.n_batch = settled.n_batch
     parameters.n_ubatch = settled.n_ubatch
     parameters.n_seq_max = options.sequences
-    parameters.n_outputs_max = max(options.sequences, options.outputs or 0)
+    parameters.n_outputs_max = settled.outputs
     parameters.n_threads = settled.threads
     parameters.n_threads_batch = settled.threads_batch
     parameters.flash_attn_type = _FLASH[options.flash_attention]

@@ -23,9 +23,10 @@ from app.engine.backend.library import AbortFlag, NativeLog, devices, engine_nam
 from app.engine.backend.loading import load_backends
 from app.engine.backend.model import LlamaModel, memory_kind, metadata
 from app.engine.backend.placing import Placing, place
+from app.engine.backend.quantize import quantize
 from app.engine.backend.remote import Remotes, keep_alive
 from app.engine.backend.vocab import LlamaVocabulary
-from app.engine.interface import Aborted, DryRunResult, EngineFailure
+from app.engine.interface import Aborted, DryRunResult, EngineFailure, QuantizeJob
 from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo, RemoteInfo
 from gguf_tools.naming import parse_file_name
 from gguf_tools.units import format_bytes
@@ -74,6 +75,10 @@ class LlamaEngine:
     def dry_run(self, path: str, options: LoadOptions) -> DryRunResult:
         """Return what a load would allocate. See `Engine.dry_run`."""
         return dry_run(self._log, path, options, self._place(options))
+
+    def quantize(self, job: QuantizeJob, on_tensor: Callable[[int, int], None]) -> None:
+        """Write a variant of a file. See `Engine.quantize`."""
+        quantize(self._log, job, on_tensor)
 
     def load(
         self, path: str, options: LoadOptions, progress: Callable[[float], bool]
@@ -158,7 +163,13 @@ class LlamaEngine:
             self._warm_up(model, context)
             info = self._describe(model, context, path, settled)
             return LlamaModel(
-                model, context, vocab, info, metadata(model, "tokenizer.chat_template"), flag
+                model,
+                context,
+                vocab,
+                info,
+                metadata(model, "tokenizer.chat_template"),
+                flag,
+                settled.outputs,
             )
         except BaseException:
             lib.llama_free(context)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -45,6 +46,7 @@ class NativeLog:
         self._lines: deque[tuple[int, str]] = deque(maxlen=keep)
         self._open = ""
         self._level = 0
+        self._watcher: Callable[[str], None] | None = None
         # The callback object must live as long as the library may call it.
         self._callback = lib.llama_log_callback(self._on_text)
         lib.llama_log_set(self._callback, None)
@@ -60,6 +62,17 @@ class NativeLog:
             if line.strip(". "):
                 self._lines.append((self._level, line))
                 print(line, file=sys.stderr)
+                if self._watcher is not None:
+                    self._watcher(line)
+
+    @contextmanager
+    def watched(self, watcher: Callable[[str], None]) -> Iterator[None]:
+        """Call ``watcher`` with each line as it comes, in whatever thread logs it."""
+        self._watcher = watcher
+        try:
+            yield
+        finally:
+            self._watcher = None
 
     def start(self) -> None:
         """Forget what was logged so far."""

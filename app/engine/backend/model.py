@@ -6,6 +6,9 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from app.engine.backend.library import AbortFlag, lib
 from app.engine.backend.sampler import LlamaSampler
 from app.engine.backend.vocab import LlamaVocabulary
@@ -59,7 +62,9 @@ class LlamaModel:
         info: ModelInfo,
         template_source: str | None,
         flag: AbortFlag,
+        outputs: int = 1,
     ) -> None:
+        self.outputs = outputs
         self._model = model
         self._context = context
         self._flag = flag
@@ -79,20 +84,25 @@ class LlamaModel:
 
     def decode(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
         """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one."""
-        batch = self._batch
+        batch = self._fill(tokens, position, sequence)
         count = len(tokens)
-        batch.n_tokens = count
-        for index in range(count):
-            batch.token[index] = tokens[index]
+        batch.logits[count - 1] = 1
+        code = lib.llama_decode(self._context, batch)
+        batch.logits[count - 1] = 0
+        self._check(code)
+
+    def _fill(self, tokens: Sequence[int], position: int, sequence: int) -> Any:
+        """Return the batch with tokens of one sequence in a row."""
+        batch = self._batch
+        batch.n_tokens = len(tokens)
+        for index, token in enumerate(tokens):
+            batch.token[index] = token
             batch.pos[index] = position + index
         if sequence != self._sequence:
             self._sequence = sequence
             for index in range(self._room):
                 batch.seq_id[index][0] = sequence
-        batch.logits[count - 1] = 1
-        code = lib.llama_decode(self._context, batch)
-        batch.logits[count - 1] = 0
-        self._check(code)
+        return batch
 
     def decode_each(
         self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]
@@ -122,6 +132,20 @@ class LlamaModel:
     def drop(self, sequence: int) -> None:
         """Forget a sequence."""
         lib.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def logits(self, tokens: Sequence[int], position: int) -> npt.NDArray[np.float32]:
+        """Evaluate tokens (at most `outputs`) at a position; return the logits of every one."""
+        batch = self._fill(tokens, position, _SEQUENCE)
+        count = len(tokens)
+        for index in range(count):
+            batch.logits[index] = 1
+        code = lib.llama_decode(self._context, batch)
+        for index in range(count):
+            batch.logits[index] = 0
+        self._check(code)
+        return np.ctypeslib.as_array(
+            lib.llama_get_logits(self._context), shape=(count, self.info.n_vocab)
+        )
 
     def wait(self) -> None:
         """Return when everything asked so far is computed."""
