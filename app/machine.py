@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 
 from app.data.probe import (
     Reported,
+    host_device,
     keep_bandwidth,
     kept_bandwidth,
     machine_of,
@@ -14,14 +17,22 @@ from app.data.probe import (
 from app.data.state import StateFile
 from app.engine.bandwidth import measure_bandwidth, probe_size
 from app.engine.protocol import DeviceInfo, Hello
-from app.engine.threads import performance_cores
+from app.engine.threads import cpu_name, performance_cores
 from app.paths import default_paths
-from gguf_tools.hardware import parse_hardware
-from gguf_tools.machine import Machine
+from gguf_tools.hardware import HardwareTable, parse_hardware
+from gguf_tools.machine import Device, Machine
+from gguf_tools.split import device_names, is_named
 from inspector.records import BandwidthRecord
 from resources.loader import read_text
 
-__all__ = ["bandwidth_for", "machine_for", "reported", "state_file"]
+__all__ = [
+    "bandwidth_for",
+    "hardware_table",
+    "machine_for",
+    "processor",
+    "reported",
+    "state_file",
+]
 
 
 def state_file() -> StateFile:
@@ -44,6 +55,9 @@ def reported(devices: Sequence[DeviceInfo]) -> tuple[Reported, ...]:
             item.backend,
             item.total_bytes,
             item.free_bytes,
+            item.round_trip_s,
+            item.link_bytes_per_s,
+            item.bandwidth_bytes_per_s,
         )
         for item in devices
     )
@@ -72,13 +86,35 @@ def bandwidth_for(
     return record
 
 
-def machine_for(hello: Hello, bandwidth: BandwidthRecord | None) -> Machine:
-    """Return the planner's machine of an engine's hello."""
-    return machine_of(
+def machine_for(
+    hello: Hello, bandwidth: BandwidthRecord | None, devices: str | None = None
+) -> Machine:
+    """Return the planner's machine of an engine's hello.
+
+    Args:
+        hello: of the engine.
+        bandwidth: a probe of main memory.
+        devices: those that a load may use, as `LoadOptions.devices`.
+    """
+    machine = machine_of(
         reported(hello.devices),
-        parse_hardware(read_text("hardware.json")),
+        hardware_table(),
         cpu=hello.cpu,
         cores=performance_cores(),
         bandwidth=bandwidth,
         cards=nvidia_devices(),
     )
+    names = device_names(devices)
+    chosen = (item for item in machine.accelerators if is_named(names, item.name, item.description))
+    return replace(machine, accelerators=tuple(chosen))
+
+
+def processor(bandwidth: BandwidthRecord | None = None) -> Device:
+    """Return this computer's processor with main memory, without asking an engine."""
+    return host_device(hardware_table(), cpu_name(), performance_cores(), bandwidth)
+
+
+@cache
+def hardware_table() -> HardwareTable:
+    """Return the table of published figures."""
+    return parse_hardware(read_text("hardware.json"))

@@ -1,10 +1,26 @@
-"""Parts of the layers that several devices get, as a person writes them."""
+"""Which devices layers go to and in which parts, as a person writes it."""
 
 from __future__ import annotations
 
 import math
 
-__all__ = ["parse_split"]
+__all__ = ["device_names", "is_named", "parse_split"]
+
+
+def device_names(text: str | None) -> frozenset[str] | None:
+    """Return what a text such as "CUDA0,10.0.0.5:50052" names, None for all devices.
+
+    "none" names no device.
+    """
+    if text is None:
+        return None
+    names = (part.strip().casefold() for part in text.split(","))
+    return frozenset(name for name in names if name) - {"none"}
+
+
+def is_named(names: frozenset[str] | None, name: str, description: str) -> bool:
+    """Tell whether a device is among those named: by its name, or its description or address."""
+    return names is None or not names.isdisjoint({name.casefold(), description.casefold()})
 
 
 def parse_split(text: str | None) -> tuple[float, ...]:

@@ -22,6 +22,7 @@ from gguf_tools.rates import (
     token_bytes,
 )
 from gguf_tools.settings import LoadSettings
+from gguf_tools.split import parse_split
 from gguf_tools.units import round_up
 from inspector.effects import PLANNED_KEYS, effect_of
 from inspector.growth import growth_lines, kv_formula
@@ -72,6 +73,7 @@ def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
         unified=sequences > 1,
         outputs=sequences,
         extra_buffers=not values.get("compatibility", False),
+        split=parse_split(values.get("tensor_split")),
         **chosen,
     )
 

@@ -17,7 +17,7 @@ import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
 from app.cli.numbers import MOST_TOKENS, whole
-from app.cli.options import add_flags, load_options
+from app.cli.options import add_flags, add_remote_flags, load_options, remotes
 from app.cli.terminal import json_line, note, say, shown
 from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
@@ -81,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_flags(parser, "load")
+    add_remote_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -108,6 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
                 depths=arguments.depth,
                 sequences=arguments.sequences,
                 repeat=arguments.repeat,
+                endpoints=remotes(arguments, settings),
             )
         except EngineError as error:
             note(error)
@@ -130,6 +132,7 @@ def bench(
     depths: Sequence[int],
     sequences: Sequence[int],
     repeat: int,
+    endpoints: Sequence[str] = (),
 ) -> tuple[BenchRecord, BandwidthRecord | None]:
     """Return what was measured of a model, and the probe that its predictions rest on.
 
@@ -144,11 +147,11 @@ def bench(
     bandwidth: BandwidthRecord | None = None
     first: LoadRecord | None = None
     busy = ""
-    with open_engine(state, note) as client:
+    with open_engine(state, note, endpoints) as client:
         assert client.hello is not None
         busy = busy_sentence([client.pid or 0])
         bandwidth = _probe(facts, state, client.hello.cpu, threads)
-        machine = machine_for(client.hello, bandwidth)
+        machine = machine_for(client.hello, bandwidth, options.devices)
         for group in _groups(sequences):
             most = max(group)
             asked = msgspec.structs.replace(

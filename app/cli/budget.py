@@ -7,39 +7,38 @@ plan is about the load that would happen.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
-import psutil
-
+from app.cli.engine import open_engine
 from app.cli.numbers import MOST_TOKENS, whole
+from app.cli.options import add_flag, add_remote_flags, remotes
 from app.cli.terminal import note
-from app.engine.client import EngineClient, EngineError
-from app.engine.protocol import DeviceInfo, LoadOptions
-from app.engine.threads import cpu_name, performance_cores
+from app.data.probe import host_memory
+from app.data.state import StateFile
+from app.engine.client import EngineError
+from app.engine.protocol import LoadOptions
+from app.engine.threads import choose_threads
+from app.machine import bandwidth_for, hardware_table, machine_for, processor, state_file
+from app.paths import default_paths
+from app.settings import Settings, declared
 from gguf_tools.facts import ModelFacts, read_facts
-from gguf_tools.hardware import HardwareTable, parse_hardware
 from gguf_tools.header import HeaderError
-from gguf_tools.machine import Device, Machine
+from gguf_tools.machine import Machine
 from gguf_tools.quants import CACHE_TYPES
 from gguf_tools.settings import LoadSettings
-from resources.loader import read_text
+from gguf_tools.split import parse_split
+from inspector.records import BandwidthRecord
 
 __all__ = [
     "add_budget_flags",
-    "hardware_table",
     "load_options",
     "load_settings",
-    "machine_from_devices",
     "named_machine",
     "plannable_facts",
-    "this_machine",
+    "planned_machine",
 ]
 
 DEFAULT_CONTEXT: Final = 8192  # as the engine takes it
-_FLOPS_PER_CYCLE: Final = 32
-_CLOCK_HZ: Final = 3.0e9
 
 
 def add_budget_flags(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +75,9 @@ def add_budget_flags(parser: argparse.ArgumentParser) -> None:
         default=False,
         help="keep the whole context in sliding-window layers",
     )
+    for key in ("devices", "tensor_split"):
+        add_flag(group, declared("load", key))
+    add_remote_flags(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -115,10 +117,11 @@ def load_settings(arguments: argparse.Namespace, facts: ModelFacts) -> LoadSetti
         unified=arguments.sequences > 1,
         flash_attention=arguments.flash,
         swa_full=arguments.swa_full,
+        split=parse_split(arguments.tensor_split),
     )
 
 
-def load_options(load: LoadSettings) -> LoadOptions:
+def load_options(load: LoadSettings, arguments: argparse.Namespace) -> LoadOptions:
     """Return the same settings as the engine takes them."""
     return LoadOptions(
         n_ctx=load.context,
@@ -131,100 +134,44 @@ def load_options(load: LoadSettings) -> LoadOptions:
         swa_full=load.swa_full,
         sequences=load.sequences,
         compatibility=not load.extra_buffers,
+        devices=arguments.devices,
+        tensor_split=arguments.tensor_split,
     )
 
 
-def hardware_table() -> HardwareTable:
-    """Return the table of published figures."""
-    return parse_hardware(read_text("hardware.json"))
+def planned_machine(
+    arguments: argparse.Namespace, facts: ModelFacts, *, measure: bool = True
+) -> Machine:
+    """Return this computer as its engine sees it; its processor alone if the engine is silent.
 
-
-def _memory_limit() -> int | None:
-    """Return what a container allows this process, None if nothing does."""
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        try:
-            text = Path("/sys/fs/cgroup", name).read_text().strip()
-            limit = int(text)
-        except (OSError, ValueError):
-            continue
-        if limit < 1 << 60:
-            return limit
-    return None
-
-
-def _cpu(table: HardwareTable, name: str | None = None) -> Device:
-    memory = psutil.virtual_memory()
-    limit = _memory_limit()
-    total = memory.total if limit is None else min(memory.total, limit)
-    name = cpu_name() if name is None else name
-    row = table.find(name)
-    rate = performance_cores() * _CLOCK_HZ * _FLOPS_PER_CYCLE
-    return Device(
-        name="CPU",
-        kind="cpu",
-        description=name,
-        backend="CPU",
-        total_bytes=total,
-        free_bytes=min(memory.available, total),
-        bandwidth_bytes_per_s=None if row is None else row.bandwidth_bytes_per_s,
-        bandwidth_basis="assumed" if row is None else "table",
-        flops_per_s=rate,
-        flops_basis="assumed",
-        pool="main memory",
-    )
-
-
-def machine_from_devices(devices: Sequence[DeviceInfo], table: HardwareTable) -> Machine:
-    """Return a machine of the devices that an engine reports, in the order it fills them.
-
-    Follows ``llama_prepare_model_devices`` in src/llama.cpp: devices over RPC first, then GPUs;
-    those that share the main memory only where there is no GPU, and then of one backend.
+    Args:
+        arguments: which other computers and devices are used.
+        facts: the model, whose bytes per token are the size at which main memory is measured.
+        measure: measure main memory where no probe of this size is kept.
     """
-    remote = [item for item in devices if item.backend.startswith("RPC")]
-    local = [item for item in devices if item.kind == "gpu" and item not in remote]
-    shared = [item for item in devices if item.kind == "igpu"]
-    if not local:
-        local = [item for item in shared if item.backend == shared[0].backend]
-    chosen = [*remote, *local]
-    cpu = _cpu(table)
-    return Machine(
-        name="this computer",
-        cpu=cpu,
-        accelerators=tuple(_accelerator(item, table, cpu) for item in chosen),
-    )
-
-
-def _accelerator(item: DeviceInfo, table: HardwareTable, cpu: Device) -> Device:
-    remote = item.backend.startswith("RPC")
-    row = table.find(item.description, item.total_bytes, cpu=False)
-    shared = item.kind == "igpu" or (row is not None and row.shares_memory)
-    if row is None:
-        return Device(
-            name=item.name,
-            kind="rpc" if remote else "igpu" if item.kind == "igpu" else "gpu",
-            description=item.description,
-            backend=item.backend,
-            total_bytes=item.total_bytes,
-            free_bytes=item.free_bytes,
-            bandwidth_bytes_per_s=cpu.bandwidth_bytes_per_s if shared else None,
-            bandwidth_basis=cpu.bandwidth_basis if shared else "assumed",
-            pool=cpu.pool if shared else "",
-        )
-    found = row.device(item.name, total_bytes=item.total_bytes, pool=cpu.pool if shared else "")
-    return found.with_free(item.free_bytes)
-
-
-def this_machine(table: HardwareTable) -> Machine:
-    """Return this computer as its engine sees it; its processor alone if the engine is silent."""
+    state, settings = state_file(), Settings(default_paths().settings)
     try:
-        with EngineClient() as client:
+        with open_engine(state, note, remotes(arguments, settings)) as client:
             hello = client.hello
     except EngineError as error:
         note(f"Only the processor is planned for: {error}")
-        hello = None
-    return machine_from_devices(() if hello is None else hello.devices, table)
+        return Machine(name="this computer", cpu=processor())
+    assert hello is not None
+    bandwidth = _bandwidth(state, hello.cpu, facts) if measure else None
+    return machine_for(hello, bandwidth, arguments.devices)
 
 
-def named_machine(name: str, table: HardwareTable) -> Machine | None:
+def _bandwidth(state: StateFile, cpu: str, facts: ModelFacts) -> BandwidthRecord | None:
+    size = facts.bytes_read_per_token or facts.weights_bytes
+    try:
+        return bandwidth_for(
+            state, cpu, choose_threads(), size, free_bytes=host_memory().free_bytes
+        )
+    except MemoryError:
+        note("There is no room to measure the memory's bandwidth.")
+        return None
+
+
+def named_machine(name: str) -> Machine | None:
     """Return a machine with the hardware named, None if no such name is known."""
-    return table.machine(name, _cpu(table))
+    return hardware_table().machine(name, processor())

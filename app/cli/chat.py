@@ -20,7 +20,13 @@ import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
 from app.cli.folders import make_folders
-from app.cli.options import add_flags, load_options, sampling_options
+from app.cli.options import (
+    add_flags,
+    add_remote_flags,
+    load_options,
+    remotes,
+    sampling_options,
+)
 from app.cli.terminal import for_stream, json_line, note, well_formed
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
@@ -74,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object a reply")
     add_flags(parser, "sampling")
     add_flags(parser, "load")
+    add_remote_flags(parser)
 
 
 def choose_model(file: str | None, state: StateFile) -> str | None:
@@ -307,7 +314,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     file = str(Path(file).absolute())
     try:
-        with open_engine(state, note) as client:
+        with open_engine(state, note, remotes(arguments, settings)) as client:
             return _chat(arguments, client, settings, state, file)
     except EngineError as error:
         note(str(error))

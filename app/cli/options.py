@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Protocol
 
 from app.engine.protocol import LoadOptions, SamplingOptions
-from app.settings import Scope, Setting, SettingError, Settings, by_scope
+from app.settings import Scope, Setting, SettingError, Settings, by_scope, declared
 
-__all__ = ["add_flags", "load_options", "sampling_options"]
+__all__ = [
+    "add_flag",
+    "add_flags",
+    "add_remote_flags",
+    "load_options",
+    "remotes",
+    "sampling_options",
+]
 
 _UNSET: Any = None
 
@@ -32,48 +39,90 @@ def _parser_of(setting: Setting) -> Any:
     return parse
 
 
+class _Group(Protocol):
+    def add_argument(self, *names: str, **options: Any) -> Any: ...
+
+
 def add_flags(parser: argparse.ArgumentParser, scope: Scope) -> None:
     """Declare a flag for every setting of a scope."""
     group = parser.add_argument_group(
         {"load": "how the model is loaded", "sampling": "how the reply is drawn"}.get(scope, scope)
     )
     for setting in by_scope(scope):
-        text = f"{setting.help} ({_default_text(setting)})".replace("%", "%%")
-        names = [setting.flag]
-        if setting.key == "n_ctx":
-            names.insert(0, "--ctx")
-        if setting.kind == "bool":
-            group.add_argument(
-                *names,
-                action=argparse.BooleanOptionalAction,
-                default=_UNSET,
-                help=text,
-                dest=setting.key,
-            )
-        elif setting.kind == "lines":
-            group.add_argument(
-                *names,
-                action="append",
-                default=_UNSET,
-                help=text,
-                dest=setting.key,
-                metavar="TEXT",
-            )
-        else:
-            group.add_argument(
-                *names,
-                type=_parser_of(setting),
-                default=_UNSET,
-                help=text,
-                dest=setting.key,
-                metavar="|".join(name for name, _ in setting.choices)
-                if setting.choices and len(setting.choices) <= 3
-                else "X"
-                if setting.kind == "float"
-                else "N"
-                if setting.kind == "int"
-                else "TEXT",
-            )
+        add_flag(group, setting)
+
+
+def add_flag(group: _Group, setting: Setting) -> None:
+    """Declare the flag of a setting."""
+    text = f"{setting.help} ({_default_text(setting)})".replace("%", "%%")
+    names = [setting.flag]
+    if setting.key == "n_ctx":
+        names.insert(0, "--ctx")
+    if setting.kind == "bool":
+        group.add_argument(
+            *names,
+            action=argparse.BooleanOptionalAction,
+            default=_UNSET,
+            help=text,
+            dest=setting.key,
+        )
+    elif setting.kind == "lines":
+        group.add_argument(
+            *names,
+            action="append",
+            default=_UNSET,
+            help=text,
+            dest=setting.key,
+            metavar="TEXT",
+        )
+    else:
+        group.add_argument(
+            *names,
+            type=_parser_of(setting),
+            default=_UNSET,
+            help=text,
+            dest=setting.key,
+            metavar="|".join(name for name, _ in setting.choices)
+            if setting.choices and len(setting.choices) <= 3
+            else "X"
+            if setting.kind == "float"
+            else "N"
+            if setting.kind == "int"
+            else "TEXT",
+        )
+
+
+def add_remote_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare which computers on the network are used: those remembered, others, or none."""
+    setting = declared("app", "rpc")
+    group = parser.add_argument_group("other computers").add_mutually_exclusive_group()
+    group.add_argument(
+        setting.flag,
+        action="append",
+        type=_line_of(setting),
+        metavar="HOST:PORT",
+        help="use this llama.cpp rpc-server, once for each (default: those that 'plimsoll devices "
+        "--add-rpc' remembers)",
+    )
+    group.add_argument("--no-rpc", action="store_true", help="use no other computer")
+
+
+def _line_of(setting: Setting) -> Any:
+    def parse(text: str) -> str:
+        try:
+            (line,) = setting.check((text,))
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return str(line)
+
+    return parse
+
+
+def remotes(arguments: argparse.Namespace, settings: Settings) -> tuple[str, ...]:
+    """Return the addresses of RPC servers to use: flags over what is remembered."""
+    if arguments.no_rpc:
+        return ()
+    return tuple(settings.get("rpc") if arguments.rpc is None else arguments.rpc)
 
 
 def _default_text(setting: Setting) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 from app.cli.budget import (
     add_budget_flags,
-    hardware_table,
     load_settings,
     named_machine,
     plannable_facts,
-    this_machine,
+    planned_machine,
 )
 from app.cli.numbers import MOST_TOKENS, decimal, whole
 from app.cli.terminal import json_line, note, say, shown
@@ -58,11 +57,10 @@ def run(args: argparse.Namespace) -> int:
     facts = plannable_facts(args.file)
     if facts is None or facts.shape is None:
         return EXIT_NO_MODEL
-    table = hardware_table()
     if args.hardware is None:
-        machine = this_machine(table)
+        machine = planned_machine(args, facts, measure=args.bandwidth is None)
     else:
-        named = named_machine(args.hardware, table)
+        named = named_machine(args.hardware)
         if named is None:
             note(f"No hardware of the name {args.hardware!r} is known.")
             return EXIT_USAGE

@@ -9,16 +9,18 @@ from typing import Any
 
 from app.cli.budget import (
     add_budget_flags,
-    hardware_table,
     load_options,
     load_settings,
-    machine_from_devices,
     plannable_facts,
 )
-from app.cli.engine import exit_code_of
+from app.cli.engine import exit_code_of, open_engine
+from app.cli.options import remotes
 from app.cli.terminal import json_line, note, say, shown
-from app.engine.client import EngineClient, EngineError
+from app.engine.client import EngineError
 from app.engine.protocol import DryRan, DryRun, EngineBuffer
+from app.machine import machine_for, state_file
+from app.paths import default_paths
+from app.settings import Settings
 from gguf_tools.facts import ModelFacts
 from gguf_tools.memory import MemoryPlan, memory_plan
 from gguf_tools.quants import cache_type
@@ -68,10 +70,12 @@ def run(args: argparse.Namespace) -> int:
     load = load_settings(args, facts)
     refused = refusal(facts.shape, load)
     try:
-        with EngineClient() as client:
+        settings = Settings(default_paths().settings)
+        with open_engine(state_file(), note, remotes(args, settings)) as client:
             assert client.hello is not None
-            machine = machine_from_devices(client.hello.devices, hardware_table())
-            request = DryRun(id=client.new_id(), path=str(facts.path), options=load_options(load))
+            machine = machine_for(client.hello, None, args.devices)
+            options = load_options(load, args)
+            request = DryRun(id=client.new_id(), path=str(facts.path), options=options)
             answer = client.call(request, DryRan)
     except EngineError as error:
         note(error)

@@ -29,6 +29,7 @@ __all__ = [
     "Nvidia",
     "Reported",
     "busy_sentence",
+    "host_device",
     "host_memory",
     "keep_bandwidth",
     "kept_bandwidth",
@@ -52,7 +53,7 @@ _LIMITS: Final = ((0x4, "its power limit"), (0x8, "a hardware slowdown"), (0x20,
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A device as the engine reports it."""
+    """A device as the engine reports it, and what was measured of one on another computer."""
 
     name: str
     description: str
@@ -60,6 +61,9 @@ class Reported:
     backend: str
     total_bytes: int | None
     free_bytes: int | None
+    round_trip_s: float | None = None
+    link_bytes_per_s: float | None = None
+    bandwidth_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +231,7 @@ def machine_of(
     """Return the planner's machine of what the engine reports, in the order it fills devices.
 
     Follows ``llama_prepare_model_devices`` in src/llama.cpp: devices over RPC first, then GPUs;
-    one that shares main memory only where there is no other.
+    those that share main memory, of one backend, only where this computer has no other.
 
     Args:
         reported: devices of the engine's hello.
@@ -242,10 +246,12 @@ def machine_of(
     remote = [item for item in reported if item.backend.startswith("RPC")]
     local = [item for item in reported if item.kind == "gpu" and item not in remote]
     shared = [item for item in reported if item.kind == "igpu"]
-    main = _cpu(table, cpu, cores, bandwidth, host or host_memory())
+    if not local:
+        local = [item for item in shared if item.backend == shared[0].backend]
+    main = host_device(table, cpu, cores, bandwidth, host)
     left = list(cards)
     devices = []
-    for item in [*remote, *local] or shared[:1]:
+    for item in [*remote, *local]:
         card = next((card for card in left if _same(card, item)), None)
         if card is not None:
             left.remove(card)
@@ -253,9 +259,15 @@ def machine_of(
     return Machine(name=name, cpu=main, accelerators=tuple(devices))
 
 
-def _cpu(
-    table: HardwareTable, name: str, cores: int, bandwidth: BandwidthRecord | None, host: HostMemory
+def host_device(
+    table: HardwareTable,
+    name: str,
+    cores: int,
+    bandwidth: BandwidthRecord | None = None,
+    host: HostMemory | None = None,
 ) -> Device:
+    """Return the processor with main memory. For the arguments see `machine_of`."""
+    host = host or host_memory()
     row = table.find(name)
     device = Device(
         name="CPU",
@@ -281,13 +293,15 @@ def _same(card: Nvidia, item: Reported) -> bool:
 
 def _accelerator(item: Reported, table: HardwareTable, cpu: Device, card: Nvidia | None) -> Device:
     remote = item.backend.startswith("RPC")
-    row = None if remote else table.find(item.description, item.total_bytes, cpu=False)
+    if remote:
+        return _elsewhere(item)
+    row = table.find(item.description, item.total_bytes, cpu=False)
     shares = item.kind == "igpu" or (row is not None and row.shares_memory)
     if row is not None:
         device = row.device(item.name, total_bytes=item.total_bytes, pool=_pool(shares, item, cpu))
         device = replace(device, free_bytes=item.free_bytes, backend=item.backend)
     else:
-        kind: DeviceKind = "rpc" if remote else "igpu" if item.kind == "igpu" else "gpu"
+        kind: DeviceKind = "igpu" if item.kind == "igpu" else "gpu"
         device = Device(
             name=item.name,
             kind=kind,
@@ -311,6 +325,25 @@ def _accelerator(item: Reported, table: HardwareTable, cpu: Device, card: Nvidia
         device,
         free_bytes=card.free_bytes,
         link_bytes_per_s=card.link_bytes_per_s or device.link_bytes_per_s,
+        link_basis="read" if card.link_bytes_per_s else device.link_basis,
+    )
+
+
+def _elsewhere(item: Reported) -> Device:
+    """Return a device of another computer; nothing is known of it but what was measured."""
+    return Device(
+        name=item.name,
+        kind="rpc",
+        description=item.description,
+        backend=item.backend,
+        total_bytes=item.total_bytes,
+        free_bytes=item.free_bytes,
+        bandwidth_bytes_per_s=item.bandwidth_bytes_per_s,
+        bandwidth_basis="assumed" if item.bandwidth_bytes_per_s is None else "measured",
+        link_bytes_per_s=item.link_bytes_per_s,
+        link_basis="assumed" if item.link_bytes_per_s is None else "measured",
+        round_trip_s=item.round_trip_s,
+        pool=item.name,
     )
 
 

@@ -10,11 +10,9 @@ from typing import Any
 from app.engine.backend.library import device_handles, lib
 from app.engine.interface import EngineFailure
 from app.engine.protocol import DeviceInfo, LoadOptions
-from gguf_tools.split import parse_split
+from gguf_tools.split import device_names, is_named, parse_split
 
 __all__ = ["Placing", "place"]
-
-_NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +76,16 @@ def place(
         f"{problem.rstrip('.')}. The model was loaded without {name}."
         for name, problem in missing.items()
     ]
-    wanted = known
-    if options.devices is not None:
-        asked = [part.strip().casefold() for part in options.devices.split(",") if part.strip()]
-        names = set(asked) - {_NONE}
-        wanted = [item for item in known if {_fold(item.name), _fold(item.description)} & names]
-        found = {_fold(item.name) for item in wanted} | {_fold(item.description) for item in wanted}
-        absent = [part for part in asked if part in names and part not in found]
-        if absent:
-            notices.append(
-                f"There is no device {', '.join(absent)}; "
-                + (f"{', '.join(i.name for i in wanted)} is used." if wanted else "none is used.")
-            )
+    names = device_names(options.devices)
+    wanted = [item for item in known if is_named(names, item.name, item.description)]
+    absent = sorted(
+        name
+        for name in names or ()
+        if not any(is_named(frozenset({name}), item.name, item.description) for item in known)
+    )
+    if absent:
+        used = ", ".join(item.name for item in wanted) or "the processor alone"
+        notices.append(f"There is no device {', '.join(absent)}; the model lies on {used}.")
     usable = tuple(item for item in wanted if item.name not in missing)
     remote = any(item.backend == "RPC" for item in known)
     split = _split(options.tensor_split)
@@ -105,10 +101,6 @@ def place(
         explicit=remote or options.devices is not None,
         notices=tuple(notices),
     )
-
-
-def _fold(text: str) -> str:
-    return text.casefold()
 
 
 def _in_order(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
