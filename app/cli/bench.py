@@ -74,13 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sequences",
         "--parallel",
+        dest="counts",
         type=_numbers(1),
         default=(1,),
         metavar="N,N",
         help="chats decoded side by side (default: 1)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    add_flags(parser, "load")
+    add_flags(parser, "load", without=("sequences",))
     add_remote_flags(parser)
 
 
@@ -107,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
                 prompt=arguments.prompt,
                 generate=arguments.generate,
                 depths=arguments.depth,
-                sequences=arguments.sequences,
+                sequences=arguments.counts,
                 repeat=arguments.repeat,
                 endpoints=remotes(arguments, settings),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from app.engine.protocol import LoadOptions, SamplingOptions
@@ -43,13 +44,16 @@ class _Group(Protocol):
     def add_argument(self, *names: str, **options: Any) -> Any: ...
 
 
-def add_flags(parser: argparse.ArgumentParser, scope: Scope) -> None:
-    """Declare a flag for every setting of a scope."""
+def add_flags(
+    parser: argparse.ArgumentParser, scope: Scope, *, without: Collection[str] = ()
+) -> None:
+    """Declare a flag for every setting of a scope, ``without`` those the command has itself."""
     group = parser.add_argument_group(
         {"load": "how the model is loaded", "sampling": "how the reply is drawn"}.get(scope, scope)
     )
     for setting in by_scope(scope):
-        add_flag(group, setting)
+        if setting.key not in without:
+            add_flag(group, setting)
 
 
 def add_flag(group: _Group, setting: Setting) -> None:
