@@ -186,10 +186,16 @@ class EngineProcess(QObject):
         self._set(status="stopped", model=None, path=None, pid=None, hello=None)
         self.start()
 
-    def generate(self, conversation: str, chat: ChatPrompt, sampling: SamplingOptions) -> int:
-        """Ask for a reply."""
+    def generate(
+        self, conversation: str, chat: ChatPrompt, sampling: SamplingOptions, *, replies: int = 1
+    ) -> int:
+        """Ask for a reply, or for several at once."""
         request = Generate(
-            id=next(self._ids), conversation=conversation, chat=chat, sampling=sampling
+            id=next(self._ids),
+            conversation=conversation,
+            chat=chat,
+            sampling=sampling,
+            replies=replies,
         )
         self._began = False
         self._resend = request

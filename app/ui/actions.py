@@ -87,6 +87,13 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
         1,
     ),
     ActionSpec(
+        "regenerate_several",
+        "Answer again in several versions at once",
+        ("Ctrl+Shift+R",),
+        "chat",
+        1,
+    ),
+    ActionSpec(
         "copy_reply",
         "Copy the last reply",
         ("Ctrl+Shift+C",),

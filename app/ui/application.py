@@ -118,6 +118,7 @@ class Application(QObject):
         self.models.model_loaded.connect(self._on_model_loaded)
         controller.conversation_changed.connect(self._on_conversation)
         controller.model_wanted.connect(self._on_model_wanted)
+        controller.several_wanted.connect(self._on_several_wanted)
         controller.dropped_wanted.connect(self.preferences.open_context_log)
         window.header.gauge.pressed.connect(self.preferences.open_context_log)
         controller.context_wanted.connect(self.models.raise_context)
@@ -194,6 +195,7 @@ class Application(QObject):
             "export_all": self.chats.export_all,
             "unload_model": self.models.unload,
             "regenerate": self.chat.regenerate_last,
+            "regenerate_several": self.chat.regenerate_last_several,
             "copy_reply": self.chat.copy_last,
             "text_larger": lambda: self.preferences.step_text_size(1),
             "text_smaller": lambda: self.preferences.step_text_size(-1),
@@ -242,6 +244,21 @@ class Application(QObject):
         """Regenerate with the model that is chosen next."""
         self.library.then_regenerate(message_id, self.controller.regenerate)
         self.window.open_picker()
+
+    @Slot(str)
+    def _on_several_wanted(self, message_id: str) -> None:
+        """Answer in several versions; a model that is loaded for fewer is loaded again first."""
+        replies = int(self.settings.get("versions_at_once"))
+
+        def regenerate() -> None:
+            self.controller.regenerate(message_id, replies)
+
+        model = self.engine.state.model
+        path = self.models.path
+        if model is None or path is None or model.sequences >= replies:
+            regenerate()
+        else:
+            self.models.load(path, changes={"sequences": replies}, then=regenerate)
 
     @Slot(str)
     def _on_setting(self, key: str) -> None:

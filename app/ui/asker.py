@@ -96,20 +96,30 @@ class Asker(QObject):
         self._ask(work, shown, trim=trim)
         return True
 
-    def regenerate(self, message_id: str, *, shown: str | None) -> None:
-        """Have the message before a reply answered once more, beside the reply."""
+    def regenerate(self, message_id: str, *, shown: str | None, replies: int = 1) -> None:
+        """Have the message before a reply answered once more, beside the reply.
+
+        Several ``replies`` are written at once; the first of them is shown.
+        """
         if not self._may_ask():
             return
         model = self._model_name()
+        others: list[str] = []
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             message = store.message(message_id)
             assert message is not None
             asked = message_id if message.role == "user" else message.parent_id
-            reply = store.start_reply(message.conversation_id, asked, model_name=model)
-            return read_conversation(store, message.conversation_id), reply
+            chat_id = message.conversation_id
+            reply, *more = [
+                store.start_reply(chat_id, asked, model_name=model) for _ in range(replies)
+            ]
+            others.extend(version.id for version in more)
+            if more:
+                store.select_branch(reply.id)
+            return read_conversation(store, chat_id), reply
 
-        self._ask(work, shown)
+        self._ask(work, shown, others=others)
 
     def edit(self, message_id: str, text: str, *, shown: str | None) -> bool:
         """Put a changed version beside a user's message and have it answered; False if not now."""
@@ -143,6 +153,7 @@ class Asker(QObject):
         *,
         trim: bool = True,
         continued: Message | None = None,
+        others: Sequence[str] = (),
     ) -> None:
         def begin(result: tuple[Opened | None, Message]) -> None:
             self._asking = False
@@ -153,7 +164,7 @@ class Asker(QObject):
             self._log_text(opened.path[-2:-1] if continued is None else opened.path[-1:])
             self._runner.run(
                 opened.conversation.id,
-                reply.id,
+                (reply.id, *others),
                 opened.prompt(
                     self._settings,
                     opened.path if continued is not None else opened.path[:-1],

@@ -50,6 +50,7 @@ class ChatController(QObject):
         reply_failed(FinishedReply): the engine gave no (whole) answer.
         message_deleted(Deletion): can be undone.
         model_wanted(str): message to regenerate with a model that is to be chosen.
+        several_wanted(str): message to regenerate in several versions at once.
         link_opened(str): the user confirmed this address.
         context_wanted(): the user wants a larger context.
         dropped_wanted(): the user wants to see what left the context.
@@ -65,6 +66,7 @@ class ChatController(QObject):
     reply_failed = Signal(object)
     message_deleted = Signal(object)
     model_wanted = Signal(str)
+    several_wanted = Signal(str)
     link_opened = Signal(str)
     context_wanted = Signal()
     dropped_wanted = Signal()
@@ -91,6 +93,7 @@ class ChatController(QObject):
         self.runner.started.connect(self._on_started)
         self.runner.text_arrived.connect(self._on_text)
         self.runner.changed.connect(self._on_reply_changed)
+        self.runner.version_finished.connect(self._on_version_finished)
         self.runner.finished.connect(self._on_finished)
 
     # --- what is on screen ---
@@ -183,8 +186,9 @@ class ChatController(QObject):
             self._opened.forks,
             self._opened.events,
             self._opened.conversation.keep_from,
-            self.runner.live,
+            self.runner.lives,
             figures=bool(self._settings.get("show_statistics")),
+            versions_live=len(self.runner.message_ids) > 1,
         )
 
     # --- asking ---
@@ -195,9 +199,9 @@ class ChatController(QObject):
             self._opened, self.new_chat_values, text, attachments, shown=self._wanted, trim=trim
         )
 
-    def regenerate(self, message_id: str) -> None:
-        """Have the message before a reply answered once more, beside the reply."""
-        self.asker.regenerate(message_id, shown=self._wanted)
+    def regenerate(self, message_id: str, replies: int = 1) -> None:
+        """Have the message before a reply answered once more, or in several versions at once."""
+        self.asker.regenerate(message_id, shown=self._wanted, replies=replies)
 
     def edit(self, message_id: str, text: str) -> bool:
         """Put a changed version beside a message; a user's message is answered.
@@ -242,6 +246,8 @@ class ChatController(QObject):
             self.regenerate(message_id)
         elif action.kind == "regenerate_with":
             self.model_wanted.emit(message_id)
+        elif action.kind == "regenerate_several":
+            self.several_wanted.emit(message_id)
         elif action.kind == "continue":
             self.continue_reply(message_id)
         elif action.kind in {"previous_version", "next_version"}:
@@ -256,7 +262,7 @@ class ChatController(QObject):
             self.dropped_wanted.emit()
 
     def _switch_version(self, message_id: str, step: int) -> None:
-        if self.answering_here:
+        if self.answering_here and message_id not in self.runner.message_ids:
             self.refused.emit(self.tr("Stop the reply before changing to another version."))
             return
         siblings = None if self._opened is None else self._opened.forks.get(message_id)
@@ -268,7 +274,7 @@ class ChatController(QObject):
             self._store.do(lambda store: store.select_branch(chosen), lambda _: self.reload())
 
     def _delete(self, message_id: str) -> None:
-        if self.runner.live is not None and self.runner.live.message_id == message_id:
+        if message_id in self.runner.message_ids:
             self.runner.stop()
             self.refused.emit(self.tr("The reply was stopped; delete it once more to remove it."))
             return
@@ -340,15 +346,21 @@ class ChatController(QObject):
     def _on_reply_changed(self, message_id: str) -> None:
         message = self._message(message_id)
         if message is None or self._opened is None:
-            return
+            return  # of another chat, or a version that is not shown
         self.view_changed.emit(
             message_view(
                 message,
                 self._opened.forks.get(message_id),
-                self.runner.live,
+                self.runner.lives.get(message_id),
                 figures=bool(self._settings.get("show_statistics")),
+                versions_live=len(self.runner.message_ids) > 1,
             )
         )
+
+    @Slot(str)
+    def _on_version_finished(self, conversation_id: str) -> None:
+        if self._wanted == conversation_id:
+            self.reload()
 
     @Slot(object)
     def _on_finished(self, finished: FinishedReply) -> None:

@@ -94,6 +94,18 @@ def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
                 tip=_tr("Generated tokens after the first, over their time."),
             )
         )
+    if stats.batch_per_s is not None:
+        figures.append(
+            Figure(
+                _tr("{0} at once").format(stats.replies_at_once),
+                _rate(stats.batch_per_s),
+                _tr("tok/s"),
+                tip=_tr(
+                    "{0} replies were decoded in one batch: each reading of the weights served "
+                    "all of them. This is their rate together, measured."
+                ).format(stats.replies_at_once),
+            )
+        )
     return tuple(figures)
 
 
@@ -112,8 +124,13 @@ def message_view(
     live: LiveReply | None = None,
     *,
     figures: bool = True,
+    versions_live: bool = False,
 ) -> MessageView:
-    """Return what the transcript shows of a message."""
+    """Return what the transcript shows of a message.
+
+    ``versions_live`` tells that several versions are written at once, so that one may look at
+    the others.
+    """
     attachments = tuple(AttachmentView(a.name, a.tokens) for a in message.attachments)
     index, count = (siblings.index, siblings.count) if siblings is not None else (0, 1)
     common = {
@@ -132,6 +149,7 @@ def message_view(
             state="waiting" if live.waiting else "streaming",
             progress=live.progress,
             figures=_live_figures(live) if figures else (),
+            versions_live=versions_live,
             **common,  # type: ignore[arg-type]
         )
     stats = message.stats
@@ -192,9 +210,10 @@ def path_views(
     forks: Mapping[str, Siblings],
     events: Sequence[ContextEvent],
     keep_from: str | None,
-    live: LiveReply | None,
+    lives: Mapping[str, LiveReply],
     *,
     figures: bool = True,
+    versions_live: bool = False,
 ) -> list[MessageView]:
     """Return a branch as the transcript shows it, with the memory line where it belongs."""
     views: list[MessageView] = []
@@ -204,5 +223,13 @@ def path_views(
             dropped = len(last.dropped) if last is not None else len(views)
             tokens = last.dropped_tokens if last is not None else 0
             views.append(cut_view(last, dropped, tokens, message.id))
-        views.append(message_view(message, forks.get(message.id), live, figures=figures))
+        views.append(
+            message_view(
+                message,
+                forks.get(message.id),
+                lives.get(message.id),
+                figures=figures,
+                versions_live=versions_live,
+            )
+        )
     return views

@@ -1,12 +1,13 @@
-"""One reply on its way from the engine to the store.
+"""Replies on their way from the engine to the store: one, or several to the same question.
 
-It belongs to its conversation, not to what is on screen: the user may look at another chat, and
-the reply fills where it was asked for. It is stored once a second while it streams.
+They belong to their conversation, not to what is on screen: the user may look at another chat, and
+a reply fills where it was asked for. It is stored once a second while it streams.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -20,7 +21,7 @@ from app.engine.protocol import (
     EngineMessage,
     Failed,
     Progress,
-    PromptFit,
+    ReplyDone,
     SamplingOptions,
     Started,
 )
@@ -36,20 +37,29 @@ _FIGURES_S = 0.3
 
 
 @dataclass
-class _Running:
-    conversation_id: str
+class _Part:
+    """One of the replies."""
+
     message_id: str
-    request_id: int
     text: list[str]
     reasoning: list[str]
     waiting: bool = True
-    progress: tuple[int, int] | None = None
     reply_tokens: int = 0
     reasoning_tokens: int = 0
     decode_per_s: float | None = None
-    fit: PromptFit | None = None
     unsaved: bool = False
     figures_s: float = 0.0
+    ended: bool = False
+
+
+@dataclass
+class _Running:
+    """One request; the first of its parts is what `FinishedReply` tells of."""
+
+    conversation_id: str
+    request_id: int
+    parts: list[_Part]
+    progress: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +76,21 @@ class FinishedReply:
 
 
 class ReplyRunner(QObject):
-    """Runs one reply at a time.
+    """Runs one request at a time.
 
     Signals:
         started(str conversation_id, PromptFit): the prompt was fitted and is being read.
         text_arrived(str message_id, str answer, str reasoning)
         changed(str message_id): waiting, progress or figures changed.
-        finished(FinishedReply): after the final state was handed to the store.
+        version_finished(str conversation_id): one of several replies has ended and is stored.
+        finished(FinishedReply): after the final state was handed to the store; of several
+            replies, the first one's, when all have ended.
     """
 
     started = Signal(str, object)
     text_arrived = Signal(str, str, str)
     changed = Signal(str)
+    version_finished = Signal(str)
     finished = Signal(object)
 
     def __init__(
@@ -104,49 +117,59 @@ class ReplyRunner(QObject):
         return None if self._running is None else self._running.conversation_id
 
     @property
+    def message_ids(self) -> tuple[str, ...]:
+        """The replies of the running request, those that have ended included."""
+        return () if self._running is None else tuple(p.message_id for p in self._running.parts)
+
+    @property
     def live(self) -> LiveReply | None:
-        """The running reply as it is now."""
+        """The running reply as it is now, the first of several."""
+        running = self._running
+        return None if running is None else _live(running.parts[0], running.progress)
+
+    @property
+    def lives(self) -> Mapping[str, LiveReply]:
+        """The replies that are being written, by message."""
         running = self._running
         if running is None:
-            return None
-        return LiveReply(
-            message_id=running.message_id,
-            text="".join(running.text),
-            reasoning="".join(running.reasoning),
-            reasoning_tokens=running.reasoning_tokens,
-            reply_tokens=running.reply_tokens,
-            waiting=running.waiting,
-            progress=running.progress,
-            decode_per_s=running.decode_per_s,
-        )
+            return {}
+        return {
+            part.message_id: _live(part, running.progress)
+            for part in running.parts
+            if not part.ended
+        }
 
     def run(
         self,
         conversation_id: str,
-        message_id: str,
+        message_ids: Sequence[str],
         chat: ChatPrompt,
         sampling: SamplingOptions,
         *,
         text: str = "",
         reasoning: str = "",
     ) -> None:
-        """Ask the engine; ``text`` and ``reasoning`` are what a continued reply has already.
+        """Ask the engine for one reply or several.
 
-        The message stands in the store already, in the state ``streaming``.
+        The messages stand in the store already, in the state ``streaming``; ``text`` and
+        ``reasoning`` are what a continued reply has already.
         """
         assert self._running is None
-        request_id = self._engine.generate(conversation_id, chat, sampling)
+        request_id = self._engine.generate(
+            conversation_id, chat, sampling, replies=len(message_ids)
+        )
         self._running = _Running(
             conversation_id,
-            message_id,
             request_id,
-            [text] if text else [],
-            [reasoning] if reasoning else [],
+            [
+                _Part(message_id, [text] if text else [], [reasoning] if reasoning else [])
+                for message_id in message_ids
+            ],
         )
         self._timer.start()
 
     def stop(self) -> None:
-        """End the running reply; what there is of it stays."""
+        """End the running replies; what there is of them stays."""
         if self._running is not None:
             self._engine.cancel(self._running.request_id)
 
@@ -158,7 +181,8 @@ class ReplyRunner(QObject):
     def save_now(self) -> None:
         """Store what there is (before the window closes)."""
         if self._running is not None:
-            self._running.unsaved = True
+            for part in self._running.parts:
+                part.unsaved = not part.ended
             self._save(interrupted=True)
 
     @Slot(object)
@@ -167,78 +191,113 @@ class ReplyRunner(QObject):
         if running is None or getattr(message, "id", None) != running.request_id:
             return
         if isinstance(message, Started):
-            running.fit = message.fit
             running.progress = (0, message.new_tokens)
             self.started.emit(running.conversation_id, message.fit)
-            self.changed.emit(running.message_id)
+            self._all_changed(running)
         elif isinstance(message, Progress):
             running.progress = (message.done_tokens, message.total_tokens)
-            self.changed.emit(running.message_id)
+            self._all_changed(running)
         elif isinstance(message, Chunk):
-            self._on_chunk(running, message)
+            if message.reply < len(running.parts):
+                self._on_chunk(running.parts[message.reply], message)
+        elif isinstance(message, ReplyDone):
+            if message.reply < len(running.parts):
+                self._end(running.parts[message.reply], message)
+                self.version_finished.emit(running.conversation_id)
         elif isinstance(message, Done):
-            state: MessageState = "stopped" if message.stop == "stopped" else "complete"
-            stats = msgspec.structs.replace(message.stats, load_id=self.load_id)
-            self._finish(running, state, message.stop, stats, None)
+            self._finish(running, message, None)
         elif isinstance(message, Failed):
-            has_text = bool(running.text or running.reasoning)
-            self._finish(
-                running, "interrupted" if has_text else "failed", message.message, None, message
-            )
+            self._finish(running, None, message)
 
-    def _on_chunk(self, running: _Running, chunk: Chunk) -> None:
-        first = running.waiting
-        running.waiting = False
-        running.reply_tokens = chunk.reply_tokens
-        running.reasoning_tokens = chunk.reasoning_tokens
-        running.decode_per_s = chunk.decode_per_s
+    def _all_changed(self, running: _Running) -> None:
+        for part in running.parts:
+            self.changed.emit(part.message_id)
+
+    def _on_chunk(self, part: _Part, chunk: Chunk) -> None:
+        first = part.waiting
+        part.waiting = False
+        part.reply_tokens = chunk.reply_tokens
+        part.reasoning_tokens = chunk.reasoning_tokens
+        part.decode_per_s = chunk.decode_per_s
         if chunk.answer or chunk.reasoning:
-            running.unsaved = True
+            part.unsaved = True
         if chunk.answer:
-            running.text.append(chunk.answer)
+            part.text.append(chunk.answer)
         if chunk.reasoning:
-            running.reasoning.append(chunk.reasoning)
+            part.reasoning.append(chunk.reasoning)
         now = time.monotonic()
         if first:
-            running.figures_s = now
-            self.changed.emit(running.message_id)
+            part.figures_s = now
+            self.changed.emit(part.message_id)
             return
         if chunk.answer or chunk.reasoning:
-            self.text_arrived.emit(running.message_id, chunk.answer, chunk.reasoning)
-        if now - running.figures_s >= _FIGURES_S:
-            running.figures_s = now
-            self.changed.emit(running.message_id)
+            self.text_arrived.emit(part.message_id, chunk.answer, chunk.reasoning)
+        if now - part.figures_s >= _FIGURES_S:
+            part.figures_s = now
+            self.changed.emit(part.message_id)
 
     @Slot()
     def _save(self, *, interrupted: bool = False) -> None:
-        running = self._running
-        if running is None or not running.unsaved:
-            return
-        running.unsaved = False
-        text, reasoning = "".join(running.text), "".join(running.reasoning)
-        running.text = [text]
-        running.reasoning = [reasoning] if reasoning else []
-        message_id = running.message_id
-        state: MessageState = "interrupted" if interrupted else "streaming"
-        self._store.do(lambda store: store.save_reply(message_id, text, reasoning, state))
+        for part in () if self._running is None else self._running.parts:
+            if part.unsaved:
+                part.unsaved = False
+                self._store_part(part, "interrupted" if interrupted else "streaming", None, None)
 
-    def _finish(
-        self,
-        running: _Running,
-        state: MessageState,
-        stop_reason: str | None,
-        stats: TurnStats | None,
-        failed: Failed | None,
-    ) -> None:
-        self._running = None
-        self._timer.stop()
-        text, reasoning = "".join(running.text), "".join(running.reasoning)
-        message_id = running.message_id
+    def _store_part(
+        self, part: _Part, state: MessageState, stop_reason: str | None, stats: TurnStats | None
+    ) -> str:
+        """Hand a reply to the store as it is; return its text."""
+        text, reasoning = "".join(part.text), "".join(part.reasoning)
+        part.text = [text]
+        part.reasoning = [reasoning] if reasoning else []
+        message_id = part.message_id
         self._store.do(
             lambda store: store.save_reply(message_id, text, reasoning, state, stop_reason, stats)
         )
+        return text
+
+    def _end(self, part: _Part, done: Done | ReplyDone) -> tuple[str, MessageState, TurnStats]:
+        part.ended = True
+        part.unsaved = False
+        state: MessageState = "stopped" if done.stop == "stopped" else "complete"
+        stats = msgspec.structs.replace(done.stats, load_id=self.load_id)
+        return self._store_part(part, state, done.stop, stats), state, stats
+
+    def _fail(self, part: _Part, failed: Failed) -> tuple[str, MessageState]:
+        part.ended = True
+        has_text = bool("".join(part.text) or part.reasoning)
+        state: MessageState = "interrupted" if has_text else "failed"
+        return self._store_part(part, state, failed.message, None), state
+
+    def _finish(self, running: _Running, done: Done | None, failed: Failed | None) -> None:
+        self._running = None
+        self._timer.stop()
+        first, *others = running.parts
+        stats: TurnStats | None = None
+        if done is not None:
+            text, state, stats = self._end(first, done)
+        else:
+            assert failed is not None
+            text, state = self._fail(first, failed)
+            for part in others:
+                if not part.ended:
+                    self._fail(part, failed)
+        reason = done.stop if done is not None else failed.message if failed is not None else None
         self.finished.emit(
             FinishedReply(
-                running.conversation_id, message_id, state, stop_reason, stats, failed, text
+                running.conversation_id, first.message_id, state, reason, stats, failed, text
             )
         )
+
+
+def _live(part: _Part, progress: tuple[int, int] | None) -> LiveReply:
+    return LiveReply(
+        message_id=part.message_id,
+        text="".join(part.text),
+        reasoning="".join(part.reasoning),
+        reasoning_tokens=part.reasoning_tokens,
+        reply_tokens=part.reply_tokens,
+        waiting=part.waiting,
+        progress=progress,
+        decode_per_s=part.decode_per_s,
+    )

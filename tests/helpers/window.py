@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtWidgets import QApplication
 
+from app.data.conversations import ConversationStore
 from app.paths import Paths, default_paths
 from app.ui.application import Application
 
 __all__ = ["Program"]
 
 _WAIT_MS = 30_000
+T = TypeVar("T")
 
 
 class Program:
@@ -40,6 +43,13 @@ class Program:
         done: list[bool] = []
         self.app.store.do(lambda _store: True, done.append)
         self.until(lambda: bool(done))
+
+    def read(self, work: Callable[[ConversationStore], T]) -> T:
+        """Return what the store gives."""
+        found: list[T] = []
+        self.app.store.do(work, found.append)
+        self.until(lambda: bool(found))
+        return found[0]
 
     def send(self, text: str) -> None:
         """Type a message and press Send; wait until it is being answered."""

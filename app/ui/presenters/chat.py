@@ -290,6 +290,13 @@ class ChatPresenter(QObject):
             self._controller.regenerate(last.id)
 
     @Slot()
+    def regenerate_last_several(self) -> None:
+        """Have the last message answered in several versions at once."""
+        last = self._last_reply()
+        if last is not None:
+            self._controller.several_wanted.emit(last.id)
+
+    @Slot()
     def copy_last(self) -> None:
         """Put the last reply on the clipboard."""
         last = self._last_reply()

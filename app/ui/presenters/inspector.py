@@ -262,7 +262,7 @@ class InspectorPresenter(QObject):
             )
         elif isinstance(message, Progress) and message.phase == "prefill":
             session.read(message.done_tokens)
-        elif isinstance(message, Chunk):
+        elif isinstance(message, Chunk) and message.reply == 0:
             session.tokens(message.reply_tokens, message.decode_per_s)
         elif isinstance(message, Done):
             session.turn_finished(

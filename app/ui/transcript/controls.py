@@ -47,6 +47,13 @@ CONTROLS: Final = (
         "Answer again with another model",
         word=False,
     ),
+    Control(
+        "regenerate_several",
+        "several",
+        "Several versions at once",
+        "Answer again in several versions at once",
+        word=False,
+    ),
     Control("continue", "continue", "Continue", "Go on where the reply ends"),
     Control("edit", "edit", "Edit", "Change the text"),
     Control("copy", "copy", "Copy", "Copy as Markdown", "Ctrl+C"),
@@ -56,13 +63,16 @@ CONTROLS: Final = (
 
 def controls_for(view: MessageView) -> tuple[Control, ...]:
     """Return what can be done with a message now."""
-    if view.role not in ("user", "assistant") or view.state in ("streaming", "waiting"):
+    if view.role not in ("user", "assistant"):
         return ()
+    if view.state in ("streaming", "waiting"):
+        versions = ("previous_version", "next_version") if view.versions_live else ()
+        return tuple(control for control in CONTROLS if control.kind in versions)
     kinds = {"edit", "copy", "delete"}
     if view.version_count > 1:
         kinds |= {"previous_version", "next_version"}
     if view.role == "assistant":
-        kinds |= {"regenerate", "regenerate_with"}
+        kinds |= {"regenerate", "regenerate_with", "regenerate_several"}
         if view.state in ("stopped", "interrupted", "failed") and view.text:
             kinds.add("continue")
     return tuple(control for control in CONTROLS if control.kind in kinds)

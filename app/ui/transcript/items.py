@@ -24,8 +24,8 @@ Role: TypeAlias = Literal["user", "assistant", "memory_cut", "notice"]
 State: TypeAlias = Literal["complete", "streaming", "waiting", "interrupted", "stopped", "failed"]
 
 ActionKind: TypeAlias = str
-"""One of "edit", "regenerate", "regenerate_with", "continue", "previous_version",
-"next_version", "delete", "open_link", or the ``kind`` of a `NoticeAction`."""
+"""One of "edit", "regenerate", "regenerate_with", "regenerate_several", "continue",
+"previous_version", "next_version", "delete", "open_link", or the ``kind`` of a `NoticeAction`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class MessageView:
         figures: line of figures below a reply, in order.
         version_index: which version is shown, from 0.
         version_count: how many versions there are.
+        versions_live: several versions are being written, so the others can be looked at.
         progress: prompt tokens read and to be read, while ``state`` is "waiting".
         actions: what a notice, a cut or a note offers to do.
     """
@@ -90,6 +91,7 @@ class MessageView:
     version_count: int = 1
     attachments: tuple[AttachmentView, ...] = ()
     progress: tuple[int, int] | None = None
+    versions_live: bool = False
     actions: tuple[NoticeAction, ...] = ()
 
 

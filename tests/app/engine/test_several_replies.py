@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -139,7 +140,7 @@ def test_full_window_ends_all_of_them(make_driver: Callable[[], Driver]) -> None
 
 @pytest.mark.parametrize("kind", ["mamba", "gemma3", "lfm2"])
 def test_memories_of_other_kinds_can_be_shared(
-    kind: str, make_driver: Callable[[], Driver], tmp_path: Path
+    kind: Literal["mamba", "gemma3", "lfm2"], make_driver: Callable[[], Driver], tmp_path: Path
 ) -> None:
     path = tmp_path / "model.gguf"
     story = tuple(f" word{i}" for i in range(30))
