@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import logs
 from app.data.database import StoreNotice
+from app.data.library.choices import LibraryChoices
 from app.data.records import Conversation
 from app.data.state import StateFile
 from app.data.writer import StoreThread
@@ -30,6 +31,8 @@ from app.ui.presenters.chats import ChatsPresenter
 from app.ui.presenters.context import ContextPresenter
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.inspector import InspectorPresenter
+from app.ui.presenters.library import LibraryPresenter
+from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.presenters.models import ModelsPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
@@ -79,8 +82,10 @@ class Application(QObject):
         self.chats = ChatsPresenter(
             self.store, self.controller, self.window, self.transcript, self.state, self
         )
+        choices = LibraryChoices(self.state)
+        self.scanner = LibraryScanner(self.settings, paths, choices, self)
         self.library = ModelsPresenter(
-            self.settings, paths, self.engine, self.models, self.window, self
+            self.scanner, choices, self.engine, self.models, self.window, self
         )
         self.preferences = PreferencesPresenter(
             self.settings,
@@ -103,6 +108,18 @@ class Application(QObject):
             paths,
             self.window,
             self.themes,
+            self,
+        )
+        self.models_page = LibraryPresenter(
+            self.scanner,
+            choices,
+            self.settings,
+            self.state,
+            self.engine,
+            self.window,
+            self.themes,
+            self.inspector.freed_bytes,
+            self.preferences.set_value,
             self,
         )
         self._shown_chat: str | None = None
@@ -131,6 +148,8 @@ class Application(QObject):
         self.store.notice_changed.connect(self._on_store_notice)
         self.store.unavailable.connect(self._on_store_trouble)
         self.preferences.changed.connect(self._on_setting)
+        self.models_page.chat_wanted.connect(self.library.choose)
+        self.models_page.load_settings_wanted.connect(self.preferences.open_load_settings)
         window.chat.notices.chosen.connect(self._on_choice)
         self._retry = QTimer(self)
         self._retry.setInterval(_RETRY_MS)
@@ -146,7 +165,7 @@ class Application(QObject):
         self.engine.start()
         self.store.do(lambda store: None if store.read_only else store.close_interrupted())
         self.chats.refresh()
-        self.library.scan()
+        self.scanner.scan()
         if unfinished is not None:
             self._say(
                 "unfinished-load",
@@ -263,7 +282,7 @@ class Application(QObject):
     @Slot(str)
     def _on_setting(self, key: str) -> None:
         if key in {"model_folders", "scan_other_programs"}:
-            self.library.scan()
+            self.scanner.scan()
 
     # --- the store ---
 
@@ -309,7 +328,8 @@ class Application(QObject):
         self.state.set_blob("window", self.window.save_state())
         self.chats.keep_draft()
         self.controller.runner.save_now()
-        self.library.close()
+        self.models_page.close()
+        self.scanner.close()
         self.models.forget_load()
         self.engine.closed.connect(self._on_engine_closed)
         # The engine leaves by a ladder of its own; this is for a ladder that gets stuck.

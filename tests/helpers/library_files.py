@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from app.data.library.places import Place
 from tests.helpers.gguf_bytes import GgufBuilder, pack_string
@@ -48,8 +49,8 @@ class Shape:
 
 
 # Figures from the models' published configurations (config.json).
-_QWEN2 = {"vocabulary": 151936, "context": 32768}
-_QWEN3 = {"vocabulary": 151936, "context": 40960, "head": 128}
+_QWEN2: dict[str, Any] = {"vocabulary": 151936, "context": 32768}
+_QWEN3: dict[str, Any] = {"vocabulary": 151936, "context": 40960, "head": 128}
 MODELS: tuple[Shape, ...] = (
     Shape("SmolLM2-*-Instruct", "135M", "llama", 30, 576, 9, 3, 1536, 49152, 8192, tied=True),
     Shape("SmolLM2-*-Instruct", "360M", "llama", 32, 960, 15, 5, 2560, 49152, 8192, tied=True),

@@ -125,6 +125,20 @@ class InspectorPresenter(QObject):
     def _keep_folded(self, keys: tuple[str, ...]) -> None:
         self._state.set_blob("folded", ",".join(keys).encode())
 
+    def freed_bytes(self) -> dict[str, int]:
+        """Return what unloading the model would give back, by memory pool; by the plan.
+
+        Weights that are mapped from the file count as free already: they are a cache of the disk.
+        """
+        plan = self.session.plan
+        if self._engine.state.model is None or plan is None:
+            return {}
+        freed: dict[str, int] = {}
+        for device in plan.devices:
+            mapped = device.weights_bytes if device.kind == "cpu" and plan.settings.mmap else 0
+            freed[device.pool] = freed.get(device.pool, 0) + device.used_bytes - mapped
+        return freed
+
     def _show(self) -> None:
         if self._panel is not None:
             self._view = panel_view(self.session, self._view)

@@ -1,4 +1,4 @@
-"""The models on this computer, found in the background: for the picker and the first run."""
+"""The models on this computer: for the picker and the first run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
+from app.data.library.choices import LibraryChoices
 from app.data.library.entries import ModelEntry
-from app.data.library.places import places_for
-from app.data.library.scan import scan
 from app.engine.qt_client import EngineProcess
-from app.paths import Paths, starter_model
-from app.settings import Settings
-from app.ui import tasks
+from app.paths import starter_model
 from app.ui.main_window import MainWindow
 from app.ui.presenters.engine import EnginePresenter
+from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.shell import views
 from app.ui.shell.views import FirstRun
 
@@ -27,75 +25,44 @@ class ModelsPresenter(QObject):
 
     def __init__(
         self,
-        settings: Settings,
-        paths: Paths,
+        scanner: LibraryScanner,
+        choices: LibraryChoices,
         engine: EngineProcess,
         loader: EnginePresenter,
         window: MainWindow,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._settings = settings
-        self._paths = paths
+        self._scanner = scanner
+        self._choices = choices
         self._engine = engine
         self._loader = loader
         self._window = window
-        self._entries: tuple[ModelEntry, ...] = ()
-        self._scanning = False
-        self._scan_again = False
-        self._closed = False
         self._then: Callable[[], None] | None = None
         for source in (window.picker, window.first_run):
             source.model_chosen.connect(self.choose)
         window.model_opened.connect(self.choose)
         window.model_dropped.connect(self.choose)
-        window.picker.opened.connect(self.scan)
+        window.picker.opened.connect(scanner.scan)
+        scanner.changed.connect(self._show)
         loader.model_loaded.connect(self._show)
-
-    @Slot()
-    def scan(self) -> None:
-        """Look for models; what was read before comes from the cache."""
-        if self._scanning:
-            self._scan_again = True
-            return
-        self._scanning = True
-        places = places_for(
-            self._paths,
-            self._settings.get("model_folders"),
-            others=self._settings.get("scan_other_programs"),
-        )
-        cache = self._paths.library_cache
-        tasks.run(
-            lambda: tuple(scan(places, cache, cancelled=lambda: self._closed)),
-            self._on_found,
-            self._on_failed,
-            self,
-        )
-
-    def _on_found(self, entries: tuple[ModelEntry, ...]) -> None:
-        self._scanning = False
-        self._entries = entries
-        self._show()
-        if self._scan_again:
-            self._scan_again = False
-            self.scan()
-
-    def _on_failed(self, error: Exception) -> None:
-        self._scanning = False
-        self._show()
-        raise error
 
     @Slot()
     def _show(self, _model: object = None) -> None:
         loaded = self._engine.state.path if self._engine.state.model is not None else None
-        shown = tuple(_view(entry, loaded) for entry in self._entries if _is_offered(entry))
+        hidden = self._choices.hidden
+        shown = tuple(
+            _view(entry, loaded)
+            for entry in self._scanner.entries
+            if _is_offered(entry) and entry.path not in hidden
+        )
         self._window.picker.set_entries(shown)
         starter = starter_model()
         self._window.first_run.set_state(
             FirstRun(
                 starter=next((v for v in shown if starter and v.key == str(starter)), None),
                 found=tuple(v for v in shown if not (starter and v.key == str(starter))),
-                scanning=self._scanning,
+                scanning=self._scanner.is_scanning,
             )
         )
 
@@ -110,10 +77,6 @@ class ModelsPresenter(QObject):
     def then_regenerate(self, message_id: str, regenerate: Callable[[str], None]) -> None:
         """Regenerate a message once the model that is chosen next is loaded."""
         self._then = lambda: regenerate(message_id)
-
-    def close(self) -> None:
-        """End a running scan."""
-        self._closed = True
 
 
 def _is_offered(entry: ModelEntry) -> bool:

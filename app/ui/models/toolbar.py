@@ -1,0 +1,206 @@
+"""The top of the Models page: search, filter, order, where models come from, and the scan."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QProgressBar,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.elide import ElidedLabel
+from app.ui.icons import IconKeeper
+from app.ui.models.views import LibraryView, ScanView, SortKey
+from app.ui.theme import ThemeManager
+
+__all__ = ["Toolbar"]
+
+_STEPS: Final = 1000
+_KEY = int(Qt.ItemDataRole.UserRole)
+
+
+class Toolbar(QFrame):
+    """Search, filter and order; adding, looking again, getting models; counts or the scan.
+
+    Signals:
+        query_changed(str), filter_changed(str), sort_changed(str)
+        scan_requested(), cancel_requested(): look for models, or stop looking.
+        folder_requested(), files_requested(): something is to be added.
+        get_models_requested(): models are to be found on the internet.
+    """
+
+    query_changed = Signal(str)
+    filter_changed = Signal(str)
+    sort_changed = Signal(str)
+    scan_requested = Signal()
+    cancel_requested = Signal()
+    folder_requested = Signal()
+    files_requested = Signal()
+    get_models_requested = Signal()
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self._themes = themes
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText(self.tr("Search models"))
+        self.search.setAccessibleName(self.tr("Search models"))
+        self.search.textChanged.connect(self.query_changed)
+        self.filter = QComboBox(self)
+        self.filter.setAccessibleName(self.tr("Show"))
+        self.filter.setToolTip(self.tr("Which models are shown"))
+        self.filter.currentIndexChanged.connect(self._on_filter)
+        self.sort = QComboBox(self)
+        self.sort.setAccessibleName(self.tr("Order"))
+        self.sort.setToolTip(self.tr("What the list is ordered by"))
+        self._fill_sort()
+        self.sort.currentIndexChanged.connect(self._on_sort)
+        self._add = QPushButton(self.tr("Add"), self)
+        self._add.setToolTip(self.tr("Add a folder or files to the list; they stay where they are"))
+        IconKeeper(self._add, themes, "plus", "dim", 15)
+        menu = QMenu(self._add)
+        menu.addAction(self.tr("A folder with models…")).triggered.connect(self.folder_requested)
+        menu.addAction(self.tr("GGUF files…")).triggered.connect(self.files_requested)
+        self._add.clicked.connect(lambda: menu.popup(self._menu_place()))
+        self._again = QToolButton(self)
+        self._again.setToolTip(self.tr("Look for models again (F5)"))
+        self._again.setAccessibleName(self.tr("Look for models again"))
+        self._again.setShortcut("F5")
+        self._again.setProperty("kind", "flat")
+        IconKeeper(self._again, themes, "regenerate", "dim", 16)
+        self._again.clicked.connect(self.scan_requested)
+        self._get = QPushButton(self.tr("Get models"), self)
+        self._get.setProperty("kind", "primary")
+        self._get.clicked.connect(self.get_models_requested)
+        self._summary = ElidedLabel("", self)
+        self._summary.setProperty("kind", "faint")
+        self._basis = ElidedLabel("", self)
+        self._basis.setProperty("kind", "faint")
+        self._progress = QProgressBar(self)
+        self._progress.setRange(0, _STEPS)
+        self._progress.setTextVisible(False)
+        self._progress.setAccessibleName(self.tr("Looking for models"))
+        self._cancel = QPushButton(self.tr("Stop"), self)
+        self._cancel.setProperty("kind", "small")
+        self._cancel.clicked.connect(self.cancel_requested)
+
+        self._top = QHBoxLayout()
+        self._top.addWidget(self.search, 1)
+        for widget in (self.filter, self.sort, self._add, self._again, self._get):
+            self._top.addWidget(widget)
+        self._low = QHBoxLayout()
+        self._low.addWidget(self._summary)
+        self._low.addStretch(1)
+        self._low.addWidget(self._basis)
+        self._low.addWidget(self._progress)
+        self._low.addWidget(self._cancel)
+        self._column = QVBoxLayout(self)
+        self._column.addLayout(self._top)
+        self._column.addLayout(self._low)
+        themes.changed.connect(self._apply_theme)
+        self.set_library(LibraryView())
+        self.set_scan(None)
+        self._apply_theme()
+
+    @property
+    def add_button(self) -> QPushButton:
+        """The button that offers folders and files."""
+        return self._add
+
+    def set_library(self, view: LibraryView) -> None:
+        """Show counts, what predictions rest on, and the places to choose from."""
+        self._library = view
+        self._summary.setText(view.summary)
+        self._basis.setText(view.basis)
+        chosen = self.filter.currentData(_KEY) or "all"
+        self.filter.blockSignals(True)
+        self.filter.clear()
+        for text, key in self._filters(view):
+            self.filter.addItem(text, key)
+        found = self.filter.findData(chosen, _KEY)
+        self.filter.setCurrentIndex(max(found, 0))
+        self.filter.blockSignals(False)
+        if found < 0:
+            self.filter_changed.emit("all")
+
+    def set_scan(self, scan: ScanView | None) -> None:
+        """Show how far a scan is, or that none runs."""
+        running = scan is not None
+        self._progress.setVisible(running)
+        self._cancel.setVisible(running)
+        self._again.setEnabled(not running)
+        self._basis.setVisible(not running)
+        if scan is None:
+            self._summary.setText(self._library.summary)
+            return
+        self._progress.setValue(round(min(max(scan.share, 0.0), 1.0) * _STEPS))
+        self._summary.setText(scan.words)
+
+    def set_sort(self, key: SortKey) -> None:
+        """Choose an order; tells so like a choice of the user."""
+        self.sort.setCurrentIndex(max(self.sort.findData(key, _KEY), 0))
+
+    def _filters(self, view: LibraryView) -> list[tuple[str, str]]:
+        found = [
+            (self.tr("All models"), "all"),
+            (self.tr("Fits"), "fits"),
+            (self.tr("Fits or tight"), "tight"),
+        ]
+        found += [
+            (self.tr("From %1").replace("%1", name), f"source:{name}") for name in view.sources
+        ]
+        if view.hidden:
+            text = self.tr("Removed from the list (%1)")
+            found.append((text.replace("%1", str(view.hidden)), "hidden"))
+        return found
+
+    def _fill_sort(self) -> None:
+        orders: tuple[tuple[str, SortKey], ...] = (
+            (self.tr("By name"), "name"),
+            (self.tr("By size"), "size"),
+            (self.tr("By bits per weight"), "bits"),
+            (self.tr("By context"), "context"),
+            (self.tr("By what fits"), "fit"),
+            (self.tr("By decode"), "decode"),
+            (self.tr("By prefill"), "prefill"),
+        )
+        for text, key in orders:
+            self.sort.addItem(text, key)
+
+    def _menu_place(self) -> QPoint:
+        corner = self._add.rect().bottomLeft()
+        return self._add.mapToGlobal(corner)
+
+    @Slot(int)
+    def _on_filter(self, _row: int) -> None:
+        self.filter_changed.emit(self.filter.currentData(_KEY))
+
+    @Slot(int)
+    def _on_sort(self, _row: int) -> None:
+        self.sort_changed.emit(self.sort.currentData(_KEY))
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(10))
+        self._column.setSpacing(theme.px(8))
+        self._top.setSpacing(theme.px(8))
+        self._low.setSpacing(theme.px(10))
+        self.search.setMinimumWidth(theme.px(120))
+        self._progress.setFixedWidth(theme.px(180))
+        for widget in (self.search, self.filter, self.sort, self._add, self._get):
+            widget.setFixedHeight(theme.px(34))
+        self._again.setFixedSize(theme.px(34), theme.px(34))
+        for box in (self.filter, self.sort):
+            box.setMinimumWidth(theme.px(112))
+            box.setMaximumWidth(theme.px(170))

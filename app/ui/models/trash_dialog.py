@@ -1,0 +1,69 @@
+"""Asks before files go to the trash: which, how much, and that they can be brought back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.theme import ThemeManager
+
+__all__ = ["TrashDialog"]
+
+
+class TrashDialog(QDialog):
+    """A question, the files, and two buttons; Cancel is the default."""
+
+    def __init__(
+        self,
+        themes: ThemeManager,
+        question: str,
+        explanation: str,
+        files: list[str],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        theme = themes.theme
+        self.setWindowTitle(self.tr("Move to the trash"))
+        heading = QLabel(question, self)
+        heading.setProperty("kind", "heading")
+        heading.setTextFormat(Qt.TextFormat.PlainText)
+        heading.setWordWrap(True)
+        text = QLabel(explanation, self)
+        text.setProperty("kind", "dim")
+        text.setTextFormat(Qt.TextFormat.PlainText)
+        text.setWordWrap(True)
+        names = QPlainTextEdit("\n".join(files), self)
+        names.setReadOnly(True)
+        names.setAccessibleName(self.tr("Files"))
+        names.setFont(theme.font(11.5, code=True))
+        names.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        names.setTabChangesFocus(True)
+        names.setFixedHeight(theme.px(28 + 18 * min(len(files), 6)))
+        self.cancel = QPushButton(self.tr("Cancel"), self)
+        self.cancel.setDefault(True)
+        self.cancel.clicked.connect(self.reject)
+        self.confirm = QPushButton(self.tr("Move to the trash"), self)
+        self.confirm.setProperty("kind", "danger")
+        self.confirm.clicked.connect(self.accept)
+        row = QHBoxLayout()
+        row.setSpacing(theme.px(8))
+        row.addStretch(1)
+        row.addWidget(self.cancel)
+        row.addWidget(self.confirm)
+        column = QVBoxLayout(self)
+        side = theme.px(18)
+        column.setContentsMargins(side, side, side, side)
+        column.setSpacing(theme.px(12))
+        for widget in (heading, text, names):
+            column.addWidget(widget)
+        column.addLayout(row)
+        self.resize(theme.px(520), self.sizeHint().height())
+        self.cancel.setFocus()

@@ -1,0 +1,339 @@
+"""The view of the models' tree: columns that have room, keys, selection, the context menu's place.
+
+Left and right fold and unfold, Enter acts on what is chosen, Delete moves to the trash, and
+several variants are chosen as in any list (Shift, Ctrl).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHeaderView,
+    QStyle,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
+
+from app.ui.models.delegate import INDENT_PX, ROW_PX, LibraryDelegate
+from app.ui.models.tree_model import COLUMNS, KEY_ROLE, VARIANT_ROLE, Index, LibraryModel
+from app.ui.models.views import FitView, LibraryView, SortKey
+from app.ui.theme import ThemeManager
+
+__all__ = ["LibraryTree"]
+
+# Design widths, and the order in which columns give way on a narrow page.
+_WIDTHS: Final = {
+    "size": 82,
+    "bits": 96,
+    "context": 74,
+    "budget": 150,
+    "fit": 146,
+    "max_context": 100,
+    "decode": 84,
+    "prefill": 70,
+}
+_GIVE_WAY: Final = ("bits", "context", "prefill", "max_context")
+_NAME_PX: Final = 230
+_SORTS: Final[dict[str, SortKey]] = {
+    "name": "name",
+    "size": "size",
+    "bits": "bits",
+    "context": "context",
+    "budget": "fit",
+    "fit": "fit",
+    "max_context": "fit",
+    "decode": "decode",
+    "prefill": "prefill",
+}
+
+
+class LibraryTree(QTreeView):
+    """Groups and variants.
+
+    Signals:
+        chosen_changed(): other variants or another group are chosen.
+        opened(str): Enter or a double click on a variant.
+        trash_requested(): Delete was pressed.
+        menu_requested(QPoint): the context menu of what is chosen is wanted there (global).
+        sort_requested(str): a column's heading was clicked.
+    """
+
+    chosen_changed = Signal()
+    opened = Signal(str)
+    trash_requested = Signal()
+    menu_requested = Signal(QPoint)
+    sort_requested = Signal(str)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "plain")
+        self.setAccessibleName(self.tr("Models"))
+        self._themes = themes
+        self._folded: set[str] = {"broken", "other", "hidden"}
+        self._is_filling = False
+        self.library = LibraryModel(self)
+        self.setModel(self.library)
+        self.setItemDelegate(LibraryDelegate(themes, self))
+        self.setUniformRowHeights(True)
+        self.setIndentation(0)
+        self.setRootIsDecorated(False)
+        self.setItemsExpandable(True)
+        self.setExpandsOnDoubleClick(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setAllColumnsShowFocus(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        header = self.header()
+        header.setSectionsClickable(True)
+        header.setSectionsMovable(False)
+        header.setStretchLastSection(False)
+        header.setMinimumSectionSize(20)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.sectionClicked.connect(self._on_heading)
+        self.expanded.connect(self._on_expanded)
+        self.collapsed.connect(self._on_collapsed)
+        self.selectionModel().selectionChanged.connect(self.chosen_changed)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+
+    # --- what is shown ---
+
+    def set_view(self, view: LibraryView) -> None:
+        """Show another library; what is chosen, folded and on screen stays so."""
+        self._change(lambda: self.library.set_view(view))
+
+    def set_fits(self, fits: dict[str, FitView]) -> None:
+        """Show predictions."""
+        self._change(lambda: self.library.set_fits(fits), always=False)
+
+    def set_query(self, query: str) -> None:
+        """Show what has these words."""
+        self._change(lambda: self.library.set_query(query))
+
+    def set_filter(self, key: str) -> None:
+        """Show a part of the library."""
+        self._change(lambda: self.library.set_filter(key))
+
+    def set_sort(self, key: SortKey) -> None:
+        """Put the best of a column first."""
+        self._change(lambda: self.library.set_sort(key))
+
+    # --- what is chosen ---
+
+    def chosen(self) -> list[str]:
+        """Return the keys of the chosen variants, in the order on screen."""
+        return self.library.keys_of(self.selectionModel().selectedRows())
+
+    def chosen_group(self) -> str:
+        """Return the key of the group whose heading is chosen, or nothing."""
+        index = self.currentIndex().siblingAtColumn(0)
+        if not index.isValid() or index.data(VARIANT_ROLE) is not None:
+            return ""
+        return str(index.data(KEY_ROLE))
+
+    def choose(self, keys: list[str]) -> None:
+        """Choose variants and bring the first on screen."""
+        self.selectionModel().clearSelection()
+        flags = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
+        for number, key in enumerate(keys):
+            index = self.library.index_of(key)
+            if not index.isValid():
+                continue
+            if index.parent().isValid():
+                self.expand(index.parent())
+            if number == 0:
+                self.selectionModel().setCurrentIndex(
+                    index, QItemSelectionModel.SelectionFlag.NoUpdate
+                )
+                self.scrollTo(index)
+            self.selectionModel().select(index, flags)
+
+    # --- Qt ---
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Act on what is chosen."""
+        index = self.currentIndex().siblingAtColumn(0)
+        variant = index.data(VARIANT_ROLE) if index.isValid() else None
+        key = event.key()
+        if key in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space} and index.isValid():
+            if variant is None:
+                self.setExpanded(index, not self.isExpanded(index))
+                return
+            if key != Qt.Key.Key_Space:
+                self.opened.emit(variant.key)
+                return
+        if key == Qt.Key.Key_Delete and self.chosen():
+            self.trash_requested.emit()
+            return
+        if key == Qt.Key.Key_Left and variant is not None:
+            self.setCurrentIndex(index.parent())
+            return
+        super().keyPressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Fold or unfold a group by a click."""
+        index = self.indexAt(event.position().toPoint()).siblingAtColumn(0)
+        plain = event.modifiers() == Qt.KeyboardModifier.NoModifier
+        super().mouseReleaseEvent(event)
+        left = event.button() == Qt.MouseButton.LeftButton
+        if left and plain and index.isValid() and index.data(VARIANT_ROLE) is None:
+            self.setExpanded(index, not self.isExpanded(index))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Act on a variant."""
+        index = self.indexAt(event.position().toPoint()).siblingAtColumn(0)
+        variant = index.data(VARIANT_ROLE) if index.isValid() else None
+        if event.button() == Qt.MouseButton.LeftButton and variant is not None:
+            self.opened.emit(variant.key)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Ask for the menu, at the pointer or at the current row."""
+        place = event.globalPos()
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            place = self.viewport().mapToGlobal(self.visualRect(self.currentIndex()).center())
+        self.menu_requested.emit(place)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show the columns that have room."""
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Draw a row's ground and the line below it, then its cells."""
+        theme = self._themes.theme
+        is_group = index.data(VARIANT_ROLE) is None
+        rect = QRectF(option.rect)
+        first = index.sibling(index.row(), 0)
+        selected = self.selectionModel().isSelected(first)
+        current = self.hasFocus() and first == self.currentIndex().siblingAtColumn(0)
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        left = theme.px(0 if is_group else INDENT_PX)
+        line = QRectF(rect.left() + left, rect.bottom() - 0.5, rect.width() - left, 1)
+        if self.isRightToLeft():
+            line.moveLeft(rect.left())
+        painter.fillRect(line, theme.colour("line"))
+        box = rect.adjusted(1, 2, -1, -3)
+        if selected or hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("raised" if selected else "hover"))
+            painter.drawRoundedRect(box, theme.px(8), theme.px(8))
+        if current:
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(theme.colour("accent"))
+            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(8), theme.px(8))
+        painter.restore()
+        super().drawRow(painter, option, index)
+
+    def drawBranches(self, _painter: QPainter, _rect: QRect, _index: QModelIndex) -> None:  # type: ignore[override]
+        """Leave the branches out: headings have marks of their own."""
+
+    # --- inner ---
+
+    def _change(self, change: object, *, always: bool = True) -> None:
+        """Do something to the model, and keep what is chosen, unfolded and on screen."""
+        assert callable(change)
+        keys = self.chosen()
+        current = str(self.currentIndex().siblingAtColumn(0).data(KEY_ROLE) or "")
+        place = self.verticalScrollBar().value()
+        self._is_filling = True
+        was_reset: list[bool] = []
+        connection = self.library.modelReset.connect(lambda: was_reset.append(True))
+        try:
+            change()
+        finally:
+            self.library.modelReset.disconnect(connection)
+        if was_reset or always:
+            self._unfold()
+            self._choose_quietly(keys, current)
+            self.verticalScrollBar().setValue(place)
+        self._is_filling = False
+        if was_reset:
+            self.chosen_changed.emit()
+
+    def _unfold(self) -> None:
+        for number, group in enumerate(self.library.groups):
+            index = self.library.index(number, 0)
+            self.setFirstColumnSpanned(number, QModelIndex(), True)
+            self.setExpanded(index, group.key not in self._folded)
+            if group.kind == "broken":
+                for row in range(self.library.rowCount(index)):
+                    # The reason is a sentence and needs the room of all columns but the size's.
+                    self.setFirstColumnSpanned(row, index, True)
+
+    def _choose_quietly(self, keys: list[str], current: str) -> None:
+        selection = self.selectionModel()
+        flags = QItemSelectionModel.SelectionFlag
+        index = self.library.index_of(current) if current else QModelIndex()
+        if index.isValid():
+            selection.setCurrentIndex(index, flags.NoUpdate)
+        for key in keys:
+            found = self.library.index_of(key)
+            if found.isValid():
+                selection.select(found, flags.Select | flags.Rows)
+
+    @Slot(QModelIndex)
+    def _on_expanded(self, index: QModelIndex) -> None:
+        if not self._is_filling:
+            self._folded.discard(str(index.data(KEY_ROLE)))
+
+    @Slot(QModelIndex)
+    def _on_collapsed(self, index: QModelIndex) -> None:
+        if not self._is_filling:
+            self._folded.add(str(index.data(KEY_ROLE)))
+
+    @Slot(int)
+    def _on_heading(self, section: int) -> None:
+        self.sort_requested.emit(_SORTS[COLUMNS[section]])
+
+    def _fit_columns(self) -> None:
+        theme = self._themes.theme
+        shown = dict(_WIDTHS)
+        for name in _GIVE_WAY:
+            if theme.px(_NAME_PX + sum(shown.values())) <= self.viewport().width():
+                break
+            del shown[name]
+        for section, name in enumerate(COLUMNS):
+            if name == "name":
+                continue
+            self.setColumnHidden(section, name not in shown)
+            if name in shown:
+                self.header().resizeSection(section, theme.px(shown[name]))
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        self.header().setFont(theme.font(12.5))
+        self.header().setFixedHeight(theme.px(32))
+        self.setStyleSheet(
+            "QTreeView { background: transparent; border: none; }"
+            "QTreeView::item, QTreeView::item:selected, QTreeView::item:hover"
+            " { background: transparent; border: none; }"
+            "QTreeView::branch { background: transparent; }"
+            f"QHeaderView {{ background: transparent; border: none; }}"
+            f"QHeaderView::section {{ background: transparent; color: {theme.css('dim')};"
+            f" border: none; border-bottom: 1px solid {theme.css('line')};"
+            f" padding: 0 {theme.px(8)}px; font-size: {theme.pt(12.5)}pt; }}"
+            f"QHeaderView::section:hover {{ color: {theme.css('ink')}; }}"
+        )
+        self.verticalScrollBar().setSingleStep(theme.px(ROW_PX))
+        self._fit_columns()
+        self.doItemsLayout()

@@ -1,0 +1,387 @@
+"""The Models page in the window: what was found is shown, planned, and acted on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QDialog, QFileDialog
+
+from app.data.library.changes import LibraryChanges
+from app.data.library.choices import LibraryChoices
+from app.data.library.entries import ModelEntry
+from app.data.library.fit import VariantFit
+from app.data.library.scan import ScanProgress
+from app.data.state import StateFile
+from app.engine.qt_client import EngineProcess, EngineState
+from app.settings import Settings
+from app.ui import tasks
+from app.ui.main_window import MainWindow
+from app.ui.models.files import files_to_trash, move_to_trash, open_folder, reveal
+from app.ui.models.page import ModelsPage
+from app.ui.models.views import FitView, ModelDetails, ScanView
+from app.ui.presenters.library_details import read_details
+from app.ui.presenters.library_plans import LibraryPlanner, PlanRequest
+from app.ui.presenters.library_scan import LibraryScanner
+from app.ui.presenters.library_views import (
+    basis_line,
+    fit_view,
+    keeper_of,
+    library_view,
+    names_of,
+    plural,
+)
+from app.ui.shell.views import Notice, Severity
+from app.ui.theme import ThemeManager
+from gguf_tools.header import HeaderError
+from gguf_tools.machine import Machine
+from gguf_tools.units import format_bytes
+
+__all__ = ["LibraryPresenter"]
+
+PAGE = "models"
+_STALE_S = 30.0
+_DEFAULT_CONTEXT = 8192
+
+
+class LibraryPresenter(QObject):
+    """Drives the Models page.
+
+    Signals:
+        chat_wanted(str): a model is to be loaded and chatted with.
+        load_settings_wanted(str)
+        plan_wanted(str): the planner is to show a model.
+        compare_wanted(tuple of str): two to six variants are to be compared.
+        make_wanted(str): a variant of a model is to be made.
+        get_models_wanted(): models are to be found on the internet.
+    """
+
+    chat_wanted = Signal(str)
+    load_settings_wanted = Signal(str)
+    plan_wanted = Signal(str)
+    compare_wanted = Signal(object)
+    make_wanted = Signal(str)
+    get_models_wanted = Signal()
+
+    def __init__(
+        self,
+        scanner: LibraryScanner,
+        choices: LibraryChoices,
+        settings: Settings,
+        state: StateFile,
+        engine: EngineProcess,
+        window: MainWindow,
+        themes: ThemeManager,
+        freed_bytes: Callable[[], dict[str, int]],
+        set_setting: Callable[[str, Any], None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._scanner = scanner
+        self._choices = choices
+        self._settings = settings
+        self._engine = engine
+        self._window = window
+        self._themes = themes
+        self._freed_bytes = freed_bytes
+        self._set_setting = set_setting
+        self._planner = LibraryPlanner(state, self)
+        self._fits: dict[str, FitView] = {}
+        self._planned: dict[str, str] = {}  # stamps of what was planned, by path
+        self._planned_at = 0.0
+        self._machine: Machine | None = None
+        self._loaded: str | None = None
+        self.page = ModelsPage(themes, window)
+        window.add_page(PAGE, self.tr("Models"), "models", self.page)
+        self._connect()
+
+    def _connect(self) -> None:
+        page, scanner = self.page, self._scanner
+        scanner.started.connect(self._on_started)
+        scanner.progressed.connect(self._on_progress)
+        scanner.changed.connect(self._show)
+        scanner.finished.connect(self._on_finished)
+        self._planner.planned.connect(self._on_planned)
+        self._planner.machine_known.connect(self._on_machine)
+        self._engine.state_changed.connect(self._on_engine)
+        page.shown.connect(self._on_shown)
+        page.chat_requested.connect(self.chat_wanted)
+        page.load_settings_requested.connect(self.load_settings_wanted)
+        page.plan_requested.connect(self.plan_wanted)
+        page.compare_requested.connect(self.compare_wanted)
+        page.make_requested.connect(self.make_wanted)
+        page.get_models_requested.connect(self.get_models_wanted)
+        page.details_requested.connect(self.open_details)
+        page.folder_opened.connect(lambda key: open_folder(Path(key)))
+        page.revealed.connect(lambda key: reveal(Path(key)))
+        page.hide_requested.connect(self._hide)
+        page.put_back_requested.connect(self._put_back)
+        page.trash_requested.connect(self.ask_to_trash)
+        page.scan_requested.connect(scanner.scan)
+        page.cancel_requested.connect(scanner.cancel)
+        page.folder_requested.connect(self._choose_folder)
+        page.files_requested.connect(self._choose_files)
+        page.paths_dropped.connect(self.add)
+
+    @property
+    def is_planning(self) -> bool:
+        """Tell whether predictions are being made."""
+        return self._planner.is_planning
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        self._planner.cancel()
+
+    # --- the list ---
+
+    def _entries(self) -> list[ModelEntry]:
+        arranged = self._scanner.arranged
+        models = [entry for group in arranged.groups for entry in group.variants]
+        return [*models, *arranged.others, *arranged.broken]
+
+    def _entry(self, key: str) -> ModelEntry | None:
+        return next((entry for entry in self._entries() if str(entry.path) == key), None)
+
+    @Slot()
+    def _show(self) -> None:
+        view = library_view(
+            self._scanner.arranged,
+            hidden=self._choices.hidden,
+            loaded=self._loaded,
+            budget_context=self._budget_context(),
+            basis=basis_line(self._machine),
+            seconds=self._scanner.seconds,
+        )
+        looked_in = dict.fromkeys(place.source for place in self._scanner.places)
+        self.page.set_library(view, tuple(looked_in))
+        self.page.set_fits(self._fits)
+        self._plan()
+
+    def _budget_context(self) -> int:
+        return int(self._settings.load_values()["n_ctx"] or _DEFAULT_CONTEXT)
+
+    @Slot()
+    def _on_started(self) -> None:
+        self.page.set_scan(ScanView(0.0, self.tr("Looking for models…")))
+
+    @Slot(object)
+    def _on_progress(self, progress: ScanProgress) -> None:
+        if not self._scanner.is_scanning:
+            return
+        share = progress.places_done / max(progress.places, 1)
+        words = self.tr("Looking in {0}: {1} found").format(progress.source, progress.found)
+        self.page.set_scan(ScanView(share, words))
+
+    @Slot(object)
+    def _on_finished(self, changes: LibraryChanges) -> None:
+        self.page.set_scan(None)
+        if changes.gone:
+            self._choices.forget(entry.path for entry in changes.gone)
+            count = len(changes.gone)
+            text = plural(
+                count,
+                "A model has gone since the last look: {0}.",
+                "%1 models have gone since the last look: {0}.",
+            )
+            self._say("gone", text.format(names_of(changes.gone)), "warning")
+        if changes.changed:
+            text = plural(
+                len(changes.changed),
+                "A model's file has changed since the last look: {0}.",
+                "The files of %1 models have changed since the last look: {0}.",
+            )
+            self._say("changed", text.format(names_of(changes.changed)), "info")
+
+    def _say(self, key: str, sentence: str, severity: Severity) -> None:
+        self.page.notices.show_notice(Notice(key, sentence, severity))
+
+    # --- predictions ---
+
+    @Slot()
+    def _on_shown(self) -> None:
+        if time.monotonic() - self._planned_at > _STALE_S:
+            self._planned.clear()
+        self._scanner.scan()
+        self._plan()
+
+    @Slot(object)
+    def _on_engine(self, state: EngineState) -> None:
+        loaded = state.path if state.model is not None else None
+        knows = self._machine is not None or state.hello is None
+        if loaded != self._loaded:
+            self._loaded = loaded
+            self._planned.clear()  # other memory is free now
+            self._show()
+        elif not knows:
+            self._plan()
+
+    def _plan(self) -> None:
+        """Plan what is not planned yet, if anybody looks."""
+        hello = self._engine.state.hello
+        if hello is None or not self.page.isVisible():
+            return
+        wanted = [
+            entry
+            for group in self._scanner.arranged.groups
+            for entry in group.variants
+            if entry.usable and self._planned.get(str(entry.path)) != entry.stamp
+        ]
+        if not wanted:
+            return
+        for entry in wanted:
+            self._planned[str(entry.path)] = entry.stamp
+        self._planned_at = time.monotonic()
+        idle = self._engine.state.status in {"idle", "ready"}
+        self._planner.plan(
+            PlanRequest(
+                hello=hello,
+                entries=wanted,
+                values={
+                    str(entry.path): self._settings.load_values(str(entry.path)) for entry in wanted
+                },
+                freed_bytes=self._freed_bytes(),
+                may_measure=idle,
+            )
+        )
+
+    @Slot(object)
+    def _on_planned(self, fits: dict[str, VariantFit]) -> None:
+        views = {key: fit_view(fit) for key, fit in fits.items()}
+        self._fits.update(views)
+        self.page.set_fits(views)
+
+    @Slot(object)
+    def _on_machine(self, machine: Machine) -> None:
+        before = basis_line(self._machine)
+        self._machine = machine
+        if basis_line(machine) != before:
+            self.page.set_basis(basis_line(machine))
+
+    # --- adding and removing ---
+
+    @Slot(object)
+    def add(self, paths: Sequence[str]) -> None:
+        """Add folders and files to what is looked through; they stay where they are."""
+        files = [Path(path) for path in paths if path.lower().endswith(".gguf")]
+        folders = [path for path in paths if Path(path) not in files]
+        if files:
+            self._choices.add(files)
+        kept = tuple(self._settings.get("model_folders"))
+        fresh = tuple(folder for folder in folders if folder not in kept)
+        if fresh:
+            self._set_setting("model_folders", (*kept, *fresh))
+        self._scanner.scan()
+
+    @Slot()
+    def _choose_folder(self) -> None:
+        dialog = QFileDialog(self._window, self.tr("Add a folder with models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self.add([path]))
+        dialog.open()
+
+    @Slot()
+    def _choose_files(self) -> None:
+        dialog = QFileDialog(self._window, self.tr("Add GGUF files"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([self.tr("GGUF models (*.gguf *.GGUF)")])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self.add)
+        dialog.open()
+
+    @Slot(object)
+    def _hide(self, keys: Sequence[str]) -> None:
+        self._choices.hide(Path(key) for key in keys)
+        self._scanner.changed.emit()
+
+    @Slot(object)
+    def _put_back(self, keys: Sequence[str]) -> None:
+        self._choices.show(Path(key) for key in keys)
+        self._scanner.changed.emit()
+
+    @Slot(object)
+    def ask_to_trash(self, keys: Sequence[str]) -> None:
+        """Ask whether files may go to the trash; say why not where another program keeps them."""
+        from app.ui.models.trash_dialog import TrashDialog
+
+        entries = [entry for entry in map(self._entry, keys) if entry is not None]
+        if not entries:
+            return
+        for entry in entries:
+            if keeper_of(entry):
+                self._say("keeper", keeper_of(entry), "info")
+                return
+            if str(entry.path) == self._loaded:
+                self._say(
+                    "loaded",
+                    self.tr("{0} is loaded: unload it before it goes to the trash.").format(
+                        entry.path.name
+                    ),
+                    "info",
+                )
+                return
+        files = files_to_trash(file for entry in entries for file in entry.files)
+        size = format_bytes(sum(entry.size_bytes for entry in entries))
+        question = (
+            self.tr("Move {0} to the trash?").format(names_of(entries))
+            if len(entries) <= 3
+            else self.tr("Move {0} models to the trash?").format(len(entries))
+        )
+        text = self.tr("{0} in all. Until the trash is emptied they can be brought back.")
+        if any(entry.source != "Plimsoll" for entry in entries):
+            text += " " + self.tr("Other programs that use these files will miss them.")
+        dialog = TrashDialog(
+            self._themes, question, text.format(size), [str(file) for file in files], self._window
+        )
+        dialog.accepted.connect(lambda: self._trash(entries))
+        _open(dialog)
+
+    def _trash(self, entries: Sequence[ModelEntry]) -> None:
+        files = [file for entry in entries for file in entry.files]
+        self._scanner.expect(entry.path for entry in entries)
+
+        def done(left: list[Path]) -> None:
+            if left:
+                self._say(
+                    "trash",
+                    self.tr(
+                        "{0} could not be moved to the trash: the disk it lies on has none, or it "
+                        "may not be changed. It is still there."
+                    ).format(", ".join(path.name for path in left[:3])),
+                    "error",
+                )
+            self._choices.forget(entry.path for entry in entries)
+            self._scanner.scan()
+
+        tasks.run(lambda: move_to_trash(files), done, None, self)
+
+    # --- details ---
+
+    @Slot(str)
+    def open_details(self, key: str) -> None:
+        """Show everything about a file; one that can't be read is told in a sentence."""
+        entry = self._entry(key)
+        if entry is None:
+            return
+        group = next((g for g in self._scanner.arranged.groups if entry in g.variants), None)
+        title = group.title if group is not None else entry.path.name
+
+        def done(details: ModelDetails) -> None:
+            from app.ui.models.details import DetailsDialog
+
+            _open(DetailsDialog(self._themes, details, self._window))
+
+        def failed(error: Exception) -> None:
+            if not isinstance(error, HeaderError | OSError):
+                raise error
+            self._say("details", str(error), "warning")
+
+        tasks.run(lambda: read_details(entry.path, title), done, failed, self)
+
+
+def _open(dialog: QDialog) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.open()

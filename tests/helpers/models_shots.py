@@ -1,0 +1,154 @@
+"""Pictures of the Models page over 300 files: ``python -m tests.helpers.models_shots FOLDER``.
+
+Run under a virtual or a real screen (or ``QT_QPA_PLATFORM=offscreen``). The whole program runs,
+with its engine; only the folders of other programs are generated ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
+
+from app.paths import Paths
+from app.ui.application import Application
+from app.ui.presenters import library_scan
+from tests.helpers.library_files import FilledLibrary, fill_library
+
+__all__ = ["main", "models_program"]
+
+
+def models_program(folder: Path, made: FilledLibrary | None) -> Application:
+    """Return the program with a data folder of its own that looks in generated places only."""
+    paths = Paths(folder / "data", folder / "cache")
+    paths.make()
+    paths.settings.write_text(json.dumps({"version": 1, "app": {"load_last_model": False}}))
+    places = [] if made is None else made.places
+    # The places are what this computer has; everything behind them is the program's own.
+    library_scan.places_for = lambda *_a, **_k: list(places)  # type: ignore[assignment]
+    return Application(paths)
+
+
+class _Shooter:
+    def __init__(self, app: QApplication, program: Application, folder: Path, name: str) -> None:
+        self._app = app
+        self.program = program
+        self._folder = folder
+        self._name = name
+
+    def until(self, done: Callable[[], bool], limit_s: float = 90) -> None:
+        end = time.monotonic() + limit_s
+        while not done():
+            if time.monotonic() > end:
+                raise TimeoutError
+            self._app.processEvents()
+            time.sleep(0.002)
+
+    def pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.until(lambda: time.monotonic() > end, seconds + 5)
+
+    def shoot(self, state: str, widget: QWidget | None = None) -> None:
+        self.pause(0.3)
+        picture = (widget or self.program.window).grab()
+        picture.save(str(self._folder / f"{self._name}-{state}.png"))
+
+    def dialog(self) -> QDialog:
+        """Wait for a dialog and return it."""
+
+        def shown() -> list[QDialog]:
+            return [d for d in self.program.window.findChildren(QDialog) if d.isVisible()]
+
+        self.until(lambda: bool(shown()))
+        return shown()[0]
+
+
+def _shoot_all(shooter: _Shooter) -> None:
+    program = shooter.program
+    window, page, scanner = program.window, program.models_page.page, program.scanner
+    window.show_page("models")
+    shooter.until(lambda: scanner.is_scanning and bool(page.tree.library.groups))
+    shooter.shoot("1-scanning")
+    shooter.until(lambda: not scanner.is_scanning)
+    shooter.until(lambda: program.engine.state.hello is not None)
+    shooter.until(lambda: not program.models_page.is_planning)
+    tree = page.tree
+    title = "Llama-3.1-8B-Instruct"
+    group = next(g for g in tree.library.groups if g.title == title)
+    tree.choose([group.variants[3].key])
+    shooter.shoot("2-list")
+    tree.choose([row.key for row in group.variants[2:5]])
+    shooter.shoot("3-three-chosen")
+    page.toolbar.search.setText("gemma")
+    shooter.shoot("4-search")
+    page.toolbar.search.setText("no such model")
+    shooter.shoot("5-nothing-found")
+    page.toolbar.search.clear()
+    page.toolbar.set_sort("fit")
+    tree.verticalScrollBar().setValue(0)
+    shooter.shoot("6-by-fit")
+    page.toolbar.set_sort("name")
+    broken = tree.library.index_of("broken")
+    tree.setExpanded(broken, True)
+    tree.scrollTo(broken, tree.ScrollHint.PositionAtTop)
+    tree.setCurrentIndex(broken)
+    shooter.shoot("7-broken")
+    tree.choose([group.variants[5].key])
+    window.resize(1024, 700)
+    shooter.shoot("8-narrow")
+    window.resize(1440, 900)
+    program.models_page.open_details(group.variants[5].key)
+    dialog = shooter.dialog()
+    shooter.shoot("9-details", dialog)
+    dialog.reject()
+    shooter.until(lambda: not dialog_is_open(window))
+    page.trash_requested.emit([group.variants[5].key])
+    dialog = shooter.dialog()
+    shooter.shoot("10-trash", dialog)
+    dialog.reject()
+    shooter.until(lambda: not dialog_is_open(window))
+
+
+def dialog_is_open(window: QWidget) -> bool:
+    """Tell whether a dialog of the window is on screen."""
+    return any(d.isVisible() for d in window.findChildren(QDialog))
+
+
+def main() -> None:
+    """Take all pictures in both themes."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--theme", choices=("dark", "light"), action="append")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    app = QApplication(["plimsoll"])
+    app.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    with tempfile.TemporaryDirectory() as name:
+        made = fill_library(Path(name) / "files")
+        for theme in arguments.theme or ("dark", "light"):
+            for library in (made, None):
+                kind = "full" if library else "empty"
+                program = models_program(Path(name) / f"{theme}-{kind}", library)
+                program.preferences.set_value("theme", theme)
+                program.window.resize(1440, 900)
+                program.window.show()
+                shooter = _Shooter(app, program, arguments.folder, theme)
+                if library:
+                    _shoot_all(shooter)
+                else:
+                    program.window.show_page("models")
+                    shooter.until(lambda p=program: not p.scanner.is_scanning)  # type: ignore[misc]
+                    shooter.shoot("0-empty")
+                program.window.close()
+                shooter.until(lambda p=program: p.has_ended)  # type: ignore[misc]
+                program.release()
+
+
+if __name__ == "__main__":
+    main()
