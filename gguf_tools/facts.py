@@ -271,6 +271,9 @@ def _warnings(
         lines.append(_HINTS[kind])
     if kind in {"model", "unknown", "embedding", "diffusion"}:
         lines.extend(reading.problems)
+    source = naming.requantized_from(header)
+    if source is not None:
+        lines.append(f"Requantised from {source}: worse than the same type made from 16 bits.")
     shape = reading.hyperparameters
     if kind == "unknown" and architecture and (shape is None or not shape.known):
         lines.append(f"The architecture {architecture} is unknown to the engine of this program.")

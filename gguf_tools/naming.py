@@ -16,14 +16,19 @@ from gguf_tools.header import Header, parse_shard_name
 from gguf_tools.quants import file_type_name
 
 __all__ = [
+    "REQUANTIZED_KEY",
     "FileName",
     "group_key",
     "is_partial_name",
     "model_name",
     "parse_file_name",
     "quantization",
+    "requantized_from",
     "size_label",
 ]
+
+REQUANTIZED_KEY: Final = "plimsoll.requantized_from"
+"""Metadata key of a variant that was made from weights that were quantised already."""
 
 _QUANT: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:UD[-_])?"
@@ -123,6 +128,11 @@ def quantization(header: Header, type_bytes: Mapping[str, int]) -> str | None:
     if named is not None and named != known and _same_family(named, known):
         return named
     return known
+
+
+def requantized_from(header: Header) -> str | None:
+    """Return which quantised type a variant was made from, None if it doesn't say."""
+    return header.text(REQUANTIZED_KEY) or None
 
 
 def _family(label: str) -> str:

@@ -17,7 +17,7 @@ from typing import Final
 from gguf_tools.facts import ModelFacts, facts_of
 from gguf_tools.header import Header, Tensor
 from gguf_tools.mixes import Mix, MixError, choose_types
-from gguf_tools.naming import parse_file_name
+from gguf_tools.naming import REQUANTIZED_KEY, parse_file_name, requantized_from
 from gguf_tools.quants import FILE_TYPES, TENSOR_TYPES, TensorType
 from gguf_tools.units import round_up
 
@@ -37,9 +37,6 @@ __all__ = [
     "requantized_from",
     "suggested_name",
 ]
-
-REQUANTIZED_KEY: Final = "plimsoll.requantized_from"
-"""Metadata key of a variant that was made from weights that were quantised already."""
 
 MADE_BY_KEY: Final = "general.quantized_by"
 MADE_BY: Final = "Plimsoll (llama.cpp)"
@@ -259,11 +256,6 @@ def requantize_warning(expected: Expected) -> str | None:
         f"Made from weights in {_words(expected.source_types)}, so it is worse than the same type "
         "made from 16 bits; it will be marked as requantised."
     )
-
-
-def requantized_from(header: Header) -> str | None:
-    """Return what a variant was requantised from, None if it doesn't say."""
-    return header.text(REQUANTIZED_KEY) or None
 
 
 def suggested_name(facts: ModelFacts, kind: QuantType) -> str:

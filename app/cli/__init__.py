@@ -59,6 +59,7 @@ COMMANDS = (
         "verify", "compare the plan with the engine's own numbers", "app.cli.verify", keeps=False
     ),
     Command("bench", "measure prefill and decode beside the prediction", "app.cli.bench"),
+    Command("quantize", "make a variant of a model in another type", "app.cli.quantize"),
     Command("report", "what a chat's turns measured, on what", "app.cli.report"),
     Command("export", "write a chat as Markdown or JSON", "app.cli.transfer", "export_"),
     Command("import", "read chats from a file", "app.cli.transfer", "import_"),
