@@ -77,6 +77,8 @@ def format_bandwidth(bytes_per_s: float | None) -> str:
         return "unknown"
     if bytes_per_s >= 10**12:
         return f"{_three_digits(bytes_per_s / 10**12)} TB/s"
+    if bytes_per_s < GB / 10:
+        return f"{_three_digits(bytes_per_s / 10**6)} MB/s"
     return f"{_three_digits(bytes_per_s / GB)} GB/s"
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "add_flags",
     "add_remote_flags",
     "load_options",
+    "remote_address",
     "remotes",
     "sampling_options",
 ]
@@ -103,7 +104,7 @@ def add_remote_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         setting.flag,
         action="append",
-        type=_line_of(setting),
+        type=remote_address,
         metavar="HOST:PORT",
         help="use this llama.cpp rpc-server, once for each (default: those that 'plimsoll devices "
         "--add-rpc' remembers)",
@@ -111,15 +112,13 @@ def add_remote_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-rpc", action="store_true", help="use no other computer")
 
 
-def _line_of(setting: Setting) -> Any:
-    def parse(text: str) -> str:
-        try:
-            (line,) = setting.check((text,))
-        except SettingError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-        return str(line)
-
-    return parse
+def remote_address(text: str) -> str:
+    """Return an address in its kept form; the ``type`` of an argument."""
+    try:
+        (address,) = declared("app", "rpc").check((text,))
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return str(address)
 
 
 def remotes(arguments: argparse.Namespace, settings: Settings) -> tuple[str, ...]:
