@@ -1,0 +1,314 @@
+"""The page Get models: a search, what it found, the files of one repository, and the downloads.
+
+It knows no hub: a presenter sets what is shown, and wishes leave by signals.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.downloads.file_table import FileTable
+from app.ui.downloads.message import MessagePanel
+from app.ui.downloads.queue import DownloadQueue
+from app.ui.downloads.results import ResultList
+from app.ui.downloads.views import FileView, MessageView, PlaceView, RepositoryView, ResultView
+from app.ui.elide import ElidedLabel
+from app.ui.icons import IconKeeper
+from app.ui.shell.bars import NoticeArea
+from app.ui.theme import ThemeManager
+from gguf_tools.units import format_bytes
+
+__all__ = ["GetModelsPage"]
+
+
+class GetModelsPage(QWidget):
+    """Signals:
+    shown(): the page came on screen.
+    back_requested(): the library is wanted.
+    search_requested(str): what to look for.
+    cancel_requested(): the search, or the look into a repository, is to end.
+    repository_requested(str)
+    download_requested(str): key of a variant of the repository on screen.
+    download_chosen(str, str): key of a download and an action.
+    message_chosen(str): key of a message's button.
+    token_requested(), folder_requested(), settings_requested()
+    web_requested(str): an address to be opened in the browser.
+    """
+
+    shown = Signal()
+    back_requested = Signal()
+    search_requested = Signal(str)
+    cancel_requested = Signal()
+    repository_requested = Signal(str)
+    download_requested = Signal(str)
+    download_chosen = Signal(str, str)
+    message_chosen = Signal(str)
+    token_requested = Signal()
+    folder_requested = Signal()
+    settings_requested = Signal()
+    web_requested = Signal(str)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self._view: RepositoryView | None = None
+        self._make_head()
+        self._make_results()
+        self._make_repository()
+        self.queue = DownloadQueue(themes, self)
+        self.queue.chosen.connect(self.download_chosen)
+        self._middle = QHBoxLayout()
+        self._middle.addWidget(self._left, 38)
+        self._middle.addWidget(self._right, 62)
+        self._column = QVBoxLayout(self)
+        self.notices = NoticeArea(themes, self)
+        self._column.addWidget(self._search_card)
+        self._column.addWidget(self.notices)
+        self._column.addLayout(self._middle, 1)
+        self._column.addWidget(self.queue)
+        themes.changed.connect(self._apply_theme)
+        self._apply_theme()
+        self.set_place(PlaceView(""))
+        self.say_results(MessageView(self.tr("Search for a model")))
+        self.say_repository(MessageView(self.tr("Choose a repository"), icon="models"))
+
+    # --- parts ---
+
+    def _make_head(self) -> None:
+        self._search_card = QFrame(self)
+        self._search_card.setObjectName("card")
+        self.back = QToolButton(self._search_card)
+        self.back.setProperty("kind", "flat")
+        self.back.setToolTip(self.tr("Back to the models on this computer"))
+        self.back.setAccessibleName(self.tr("Back to the models on this computer"))
+        IconKeeper(self.back, self._themes, "chevron-left", "dim", 16)
+        self.back.clicked.connect(self.back_requested)
+        self.field = QLineEdit(self._search_card)
+        self.field.setPlaceholderText(self.tr("A name, owner/repository, or an address"))
+        self.field.setAccessibleName(self.tr("Search Hugging Face for models"))
+        self.field.setClearButtonEnabled(False)
+        self.field.returnPressed.connect(self._on_search)
+        self.field.textChanged.connect(self._on_text)
+        self.search = QPushButton(self.tr("Search"), self._search_card)
+        self.search.setProperty("kind", "primary")
+        self.search.clicked.connect(self._on_search)
+        self.more = QToolButton(self._search_card)
+        self.more.setProperty("kind", "flat")
+        self.more.setToolTip(self.tr("Access token, folder, settings"))
+        self.more.setAccessibleName(self.tr("Access token, folder, settings"))
+        IconKeeper(self.more, self._themes, "more", "dim", 16)
+        self.more.clicked.connect(self._open_menu)
+        self._place = ElidedLabel("", self._search_card, Qt.TextElideMode.ElideMiddle)
+        self._place.setProperty("kind", "faint")
+        self._line = QHBoxLayout()
+        for widget in (self.back, self.field, self.search, self.more):
+            self._line.addWidget(widget, 1 if widget is self.field else 0)
+        self._search_column = QVBoxLayout(self._search_card)
+        self._search_column.addLayout(self._line)
+        self._search_column.addWidget(self._place)
+
+    def _make_results(self) -> None:
+        self._left = QFrame(self)
+        self._left.setObjectName("card")
+        self.results = ResultList(self._themes, self._left)
+        self.results.opened_changed.connect(self.repository_requested)
+        self.results_message = MessagePanel(self._themes, self._left)
+        self.results_message.chosen.connect(self.message_chosen)
+        self._results_stack = QStackedWidget(self._left)
+        self._results_stack.addWidget(self.results)
+        self._results_stack.addWidget(self.results_message)
+        self._left_column = QVBoxLayout(self._left)
+        self._left_column.addWidget(self._results_stack)
+
+    def _make_repository(self) -> None:
+        self._right = QFrame(self)
+        self._right.setObjectName("card")
+        self.files = FileTable(self._themes, self._right)
+        self.files.chosen_changed.connect(self._on_chosen)
+        self.files.download_requested.connect(self._on_download)
+        self.files_message = MessagePanel(self._themes, self._right)
+        self.files_message.chosen.connect(self.message_chosen)
+        self._name = ElidedLabel("", self._right, Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("kind", "heading")
+        self._facts = ElidedLabel("", self._right)
+        self._facts.setProperty("kind", "faint")
+        self.web = QPushButton(self.tr("Open its page"), self._right)
+        self.web.setProperty("kind", "small")
+        self.web.clicked.connect(self._on_web)
+        self._basis = QLabel(self._right)
+        self._basis.setProperty("kind", "faint")
+        self._basis.setWordWrap(True)
+        self._basis.setTextFormat(Qt.TextFormat.PlainText)
+        self.download = QPushButton(self.tr("Download"), self._right)
+        self.download.setProperty("kind", "primary")
+        self.download.clicked.connect(self._on_download_button)
+        title = QVBoxLayout()
+        title.setSpacing(2)
+        title.addWidget(self._name)
+        title.addWidget(self._facts)
+        self._title_row = QHBoxLayout()
+        self._title_row.addLayout(title, 1)
+        self._title_row.addWidget(self.web, 0, Qt.AlignmentFlag.AlignTop)
+        self._foot = QHBoxLayout()
+        self._foot.addWidget(self._basis, 1)
+        self._foot.addWidget(self.download)
+        self._rule = QFrame(self._right)
+        self._rule.setObjectName("rule")
+        self._rule.setFixedHeight(1)
+        whole = QWidget(self._right)
+        self._files_column = QVBoxLayout(whole)
+        self._files_column.setContentsMargins(0, 0, 0, 0)
+        self._files_column.addLayout(self._title_row)
+        self._files_column.addWidget(self.files, 1)
+        self._files_column.addWidget(self._rule)
+        self._files_column.addLayout(self._foot)
+        self._files_stack = QStackedWidget(self._right)
+        self._files_stack.addWidget(whole)
+        self._files_stack.addWidget(self.files_message)
+        self._right_column = QVBoxLayout(self._right)
+        self._right_column.addWidget(self._files_stack)
+
+    # --- what is shown ---
+
+    def set_place(self, view: PlaceView) -> None:
+        """Say where models come from and go to."""
+        self._place.setText(view.words)
+        self._place.set_hint(view.tip)
+
+    def set_results(self, rows: tuple[ResultView, ...]) -> None:
+        """Show what was found."""
+        self.results.set_rows(rows)
+        self._results_stack.setCurrentWidget(self.results)
+        if self.field.hasFocus() or self.search.hasFocus():
+            self.results.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def say_results(self, message: MessageView) -> None:
+        """Say something in place of what was found."""
+        self.results_message.say(message)
+        self._results_stack.setCurrentWidget(self.results_message)
+
+    def set_repository(self, view: RepositoryView, chosen: str = "") -> None:
+        """Show the files of a repository; ``chosen`` is the one to begin with."""
+        fresh = self._view is None or self._view.key != view.key
+        self._view = view
+        self._name.setText(" · ".join((view.name, *view.tags)))
+        self._facts.setText(view.facts)
+        self.web.setToolTip(view.address)
+        self._basis.setText(view.basis)
+        if fresh:
+            self.files.clear()
+        self.files.set_rows(view.files, chosen)
+        was_message = self._files_stack.currentWidget() is self.files_message
+        self._files_stack.setCurrentIndex(0)
+        if fresh and was_message and self.results.hasFocus():
+            self.files.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._on_chosen()
+
+    def say_repository(self, message: MessageView) -> None:
+        """Say something in place of the files."""
+        self._view = None
+        self.files_message.say(message)
+        self._files_stack.setCurrentWidget(self.files_message)
+
+    def search_for(self, text: str) -> None:
+        """Type a text and search for it."""
+        self.field.setText(text)
+        self._on_search()
+
+    # --- Qt ---
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Say that the page came on screen, and begin with the search field."""
+        super().showEvent(event)
+        if not event.spontaneous():
+            self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+            self.shown.emit()
+
+    # --- what the user does ---
+
+    @Slot()
+    def _on_search(self) -> None:
+        text = self.field.text().strip()
+        if text:
+            self.search_requested.emit(text)
+
+    @Slot(str)
+    def _on_text(self, text: str) -> None:
+        self.search.setEnabled(bool(text.strip()))
+
+    @Slot()
+    def _open_menu(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Access token…"), self.token_requested.emit)
+        menu.addAction(self.tr("Open the folder for downloads"), self.folder_requested.emit)
+        menu.addAction(self.tr("Settings…"), self.settings_requested.emit)
+        menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
+
+    @Slot()
+    def _on_chosen(self) -> None:
+        row = self.files.chosen()
+        self.download.setEnabled(_may_fetch(row))
+        text = self.tr("Download")
+        if row is not None and row.state == "here":
+            text = self.tr("Downloaded")
+        elif row is not None and row.state == "waiting":
+            text = self.tr("Downloading…")
+        elif row is not None:
+            text = self.tr("Download %1").replace("%1", format_bytes(row.size_bytes))
+        self.download.setText(text)
+
+    @Slot()
+    def _on_download_button(self) -> None:
+        self._on_download(self.files.chosen_key())
+
+    @Slot(str)
+    def _on_download(self, key: str) -> None:
+        if _may_fetch(next((row for row in self.files.rows() if row.key == key), None)):
+            self.download_requested.emit(key)
+
+    @Slot()
+    def _on_web(self) -> None:
+        if self._view is not None:
+            self.web_requested.emit(self._view.address)
+
+    @Slot()
+    def _apply_theme(self) -> None:
+        theme = self._themes.theme
+        side, gap = theme.px(22), theme.px(14)
+        self._column.setContentsMargins(side, theme.px(16), side, theme.px(16))
+        self._column.setSpacing(gap)
+        self._middle.setSpacing(gap)
+        pad = theme.px(12)
+        self._search_column.setContentsMargins(pad, pad, pad, theme.px(9))
+        self._search_column.setSpacing(theme.px(7))
+        self._line.setSpacing(theme.px(8))
+        for widget in (self.search, self.field):
+            widget.setFixedHeight(theme.px(34))
+        for button in (self.back, self.more):
+            button.setFixedSize(theme.px(32), theme.px(32))
+        inner = theme.px(6)
+        self._left_column.setContentsMargins(inner, inner, inner, inner)
+        self._right_column.setContentsMargins(inner, theme.px(12), inner, theme.px(10))
+        self._title_row.setContentsMargins(theme.px(8), 0, theme.px(8), 0)
+        self._foot.setContentsMargins(theme.px(8), theme.px(8), theme.px(8), 0)
+        self._foot.setSpacing(theme.px(12))
+        self._files_column.setSpacing(theme.px(4))
+        self.download.setFixedHeight(theme.px(32))
+
+
+def _may_fetch(row: FileView | None) -> bool:
+    return row is not None and row.state == "new" and not row.problem

@@ -1,0 +1,193 @@
+"""The repositories that a search found, drawn on two lines each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.ui.downloads.views import ResultView
+from app.ui.theme import Theme, ThemeManager
+from inspector.widgets.drawing import draw_text
+
+__all__ = ["ResultList"]
+
+_ROLE: Final = int(Qt.ItemDataRole.UserRole)
+_ROW_PX: Final = 50
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class _Model(QAbstractListModel):
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.rows: tuple[ResultView, ...] = ()
+
+    def set_rows(self, rows: tuple[ResultView, ...]) -> None:
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+    def rowCount(self, parent: _Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not index.isValid():
+            return None
+        row = self.rows[index.row()]
+        return {
+            _ROLE: row,
+            int(Qt.ItemDataRole.DisplayRole): row.key,
+            int(Qt.ItemDataRole.AccessibleTextRole): row.spoken,
+            int(Qt.ItemDataRole.ToolTipRole): f"{row.key}\n{row.facts}",
+        }.get(role)
+
+
+class _Delegate(QStyledItemDelegate):
+    def __init__(self, themes: ThemeManager, view: ResultList) -> None:
+        super().__init__(view)
+        self._themes = themes
+        self._view = view
+
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: _Index) -> QSize:
+        theme = self._themes.theme
+        return QSize(theme.px(120), theme.px(_ROW_PX))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        theme = self._themes.theme
+        row: ResultView = index.data(_ROLE)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setLayoutDirection(option.direction)
+        self._paint_ground(painter, theme, option, is_open=row.key == self._view.opened)
+        inner = QRectF(option.rect).adjusted(theme.px(10), theme.px(5), -theme.px(10), -theme.px(5))
+        flip = option.direction == Qt.LayoutDirection.RightToLeft
+        upper, lower = QRectF(inner), QRectF(inner)
+        upper.setHeight(inner.height() / 2)
+        lower.setTop(upper.bottom())
+        for tag in row.tags:
+            upper = self._paint_tag(painter, theme, upper, tag, flip=flip)
+        painter.setFont(theme.font(13.5, QFont.Weight.Medium))
+        painter.setPen(theme.colour("ink"))
+        metrics = painter.fontMetrics()
+        name = metrics.elidedText(row.name, Qt.TextElideMode.ElideMiddle, int(upper.width()))
+        draw_text(painter, upper, name)
+        painter.setFont(theme.font(12))
+        painter.setPen(theme.colour("faint"))
+        facts = painter.fontMetrics().elidedText(
+            row.facts, Qt.TextElideMode.ElideRight, int(lower.width())
+        )
+        draw_text(painter, lower, facts)
+        painter.restore()
+
+    def _paint_ground(
+        self, painter: QPainter, theme: Theme, option: QStyleOptionViewItem, *, is_open: bool
+    ) -> None:
+        chosen = self._view.hasFocus() and bool(option.state & QStyle.StateFlag.State_Selected)
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        rect = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        if is_open or hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour("raised" if is_open else "hover"))
+            painter.drawRoundedRect(rect, theme.px(8), theme.px(8))
+        if chosen:
+            painter.setPen(theme.colour("accent"))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(8), theme.px(8))
+
+    def _paint_tag(
+        self, painter: QPainter, theme: Theme, rect: QRectF, tag: str, *, flip: bool
+    ) -> QRectF:
+        """Draw a tag at the end of a line; return what is left of it."""
+        painter.setFont(theme.font(11.5))
+        width = painter.fontMetrics().horizontalAdvance(tag) + theme.px(12)
+        height = painter.fontMetrics().height() + theme.px(1)
+        box = QRectF(0, 0, width, height)
+        box.moveCenter(rect.center())
+        box.moveLeft(rect.left() if flip else rect.right() - width)
+        painter.setPen(theme.colour("warning_line"))
+        painter.setBrush(theme.colour("warning_fill"))
+        painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(5), theme.px(5))
+        painter.setPen(theme.colour("warning"))
+        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), tag)
+        gap = width + theme.px(8)
+        return rect.adjusted(gap, 0, 0, 0) if flip else rect.adjusted(0, 0, -gap, 0)
+
+
+class ResultList(QListView):
+    """Repositories; Enter or a click opens one.
+
+    Signals:
+        opened_changed(str): key of the repository to look into.
+    """
+
+    opened_changed = Signal(str)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.opened = ""
+        self.setProperty("kind", "plain")
+        self.setAccessibleName(self.tr("Repositories found"))
+        self._model = _Model(self)
+        self.setModel(self._model)
+        self.setItemDelegate(_Delegate(themes, self))
+        self.setUniformItemSizes(True)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setMouseTracking(True)
+        themes.changed.connect(self.doItemsLayout)
+
+    def set_rows(self, rows: tuple[ResultView, ...]) -> None:
+        """Show other repositories, from the top."""
+        self._model.set_rows(rows)
+        if rows:
+            self.setCurrentIndex(self._model.index(0))
+        self.scrollToTop()
+
+    def rows(self) -> tuple[ResultView, ...]:
+        """Return what is shown."""
+        return self._model.rows
+
+    def mark_opened(self, key: str) -> None:
+        """Mark the repository that is looked into; nothing is emitted."""
+        self.opened = key
+        self.viewport().update()
+
+    def open_current(self) -> None:
+        """Look into the repository of the current row."""
+        index = self.currentIndex()
+        if index.isValid():
+            self.opened_changed.emit(self._model.rows[index.row()].key)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Open with Enter."""
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self.open_current()
+            return
+        super().keyPressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Open with a click."""
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton:
+            index = self.indexAt(event.position().toPoint())
+            if index.isValid():
+                self.setCurrentIndex(index)
+                self.open_current()

@@ -1,0 +1,553 @@
+"""The page Get models: it asks the hub when the user does, and shows what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+
+from app.data.hub.access import forget_token, keep_token, kept_token, token_path
+from app.data.hub.client import endpoint_of
+from app.data.hub.places import target_path
+from app.data.hub.protocol import (
+    Access,
+    Answer,
+    Found,
+    HeadFailed,
+    HeadKept,
+    HeadsRead,
+    Listed,
+    ReadHeads,
+    Refused,
+)
+from app.data.hub.values import HubAccess, Job, Listing, Variant, job_of
+from app.data.hub.variants import parse_reference
+from app.paths import Paths
+from app.settings import Settings
+from app.ui import tasks
+from app.ui.downloads.page import GetModelsPage
+from app.ui.downloads.token_dialog import TokenDialog
+from app.ui.downloads.views import FileState, MessageView, PlaceView
+from app.ui.hub_process import HubProcess
+from app.ui.presenters.download_fits import DownloadFits, Read, size_fit
+from app.ui.presenters.download_queue import Download, DownloadQueue
+from app.ui.presenters.download_words import (
+    Figures,
+    best_variant,
+    download_view,
+    fault_message,
+    queue_words,
+    repository_view,
+    result_view,
+)
+from app.ui.shell.views import Notice
+from app.ui.theme import ThemeManager
+from gguf_tools.units import format_bytes
+from inspector.widgets.text import joined
+
+__all__ = ["DownloadsPresenter"]
+
+_SHOW_MS = 120
+
+
+class DownloadsPresenter(QObject):
+    """Connects the page with the hub's processes and the queue.
+
+    Signals:
+        arrived(str): path of a model that was downloaded; the library has one more.
+        chat_requested(str): a downloaded model is to be loaded.
+        folder_needed(str): models go to this folder, which the library should look into.
+        settings_requested()
+    """
+
+    arrived = Signal(str)
+    chat_requested = Signal(str)
+    folder_needed = Signal(str)
+    settings_requested = Signal()
+
+    def __init__(
+        self,
+        page: GetModelsPage,
+        themes: ThemeManager,
+        settings: Settings,
+        paths: Paths,
+        fits: DownloadFits,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._page = page
+        self._themes = themes
+        self._settings = settings
+        self._paths = paths
+        self._fits = fits
+        self._process: HubProcess | None = None
+        self._search = 0
+        self._look_up = 0
+        self._heads = 0
+        self._text = ""
+        self._repository = ""
+        self._wanted = ""  # a file or quantisation that an address named
+        self._listing: Listing | None = None
+        self._figures: dict[str, Figures] = {}
+        self._chosen_by_us = ""
+        self._fetched_bytes: int | None = None
+        self._here: set[str] = set()
+        self.queue = DownloadQueue(self._access, self)
+        self._draw: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_repository, self)
+        self._draw_queue: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_queue, self)
+        page.shown.connect(self._on_shown)
+        page.search_requested.connect(self.search)
+        page.repository_requested.connect(self.open_repository)
+        page.download_requested.connect(self.download)
+        page.download_chosen.connect(self._on_download_chosen)
+        page.message_chosen.connect(self._on_message_chosen)
+        page.token_requested.connect(self.ask_token)
+        page.folder_requested.connect(self._on_folder)
+        page.settings_requested.connect(self.settings_requested)
+        page.web_requested.connect(self._on_web)
+        self.queue.changed.connect(self._draw_queue.call)
+        self.queue.changed.connect(self._draw.call)
+        self.queue.finished.connect(self._on_finished)
+        self._welcome()
+
+    # --- where from, where to ---
+
+    @property
+    def folder(self) -> Path:
+        """Where downloads go."""
+        chosen = self._settings.get("download_folder")
+        return Path(chosen).expanduser() if chosen else self._paths.models
+
+    @property
+    def endpoint(self) -> str:
+        """The hub's address."""
+        return endpoint_of(self._settings.get("hub_endpoint"))
+
+    @property
+    def _head_cache(self) -> Path:
+        return self._paths.cache / "hub-headers"
+
+    def _access(self) -> Access:
+        return Access(
+            access=HubAccess(
+                endpoint=self.endpoint,
+                token=kept_token(self._paths.data),
+                offline=self._settings.get("offline"),
+            ),
+            cache=str(self._head_cache),
+        )
+
+    def refresh(self) -> None:
+        """Follow the settings: another hub, folder, or offline mode."""
+        self._end_process()
+        self._show_place()
+        self.queue.recall(self.folder)
+        if self._settings.get("offline"):
+            self._say_offline()
+        elif self._page.results_message.view.choice == "settings":
+            self._welcome()
+
+    @Slot()
+    def _on_shown(self) -> None:
+        self._show_place()
+        self.queue.recall(self.folder)
+        if self._settings.get("offline"):
+            self._say_offline()
+
+    def _show_place(self) -> None:
+        folder = self.folder
+
+        def free() -> int | None:
+            import shutil
+
+            for place in (folder, *folder.parents):
+                try:
+                    return shutil.disk_usage(place).free
+                except OSError:
+                    continue
+            return None
+
+        def show(size: int | None) -> None:
+            room = self.tr("%1 free").replace("%1", format_bytes(size)) if size else ""
+            host = QUrl(self.endpoint).authority()
+            self._page.set_place(
+                PlaceView(
+                    joined(
+                        (
+                            self.tr("Asks %1 only when you search or download").replace("%1", host),
+                            self.tr("downloads go to %1").replace("%1", str(folder)),
+                            room,
+                        )
+                    ),
+                    str(folder),
+                )
+            )
+
+        tasks.run(free, show, None, self)
+
+    def _welcome(self) -> None:
+        self._page.say_results(
+            MessageView(
+                self.tr("Search for a model"),
+                self.tr(
+                    "Type a name such as “qwen3 4b” and press Enter. Nothing leaves this computer "
+                    "before you do."
+                ),
+            )
+        )
+        self._page.say_repository(
+            MessageView(
+                self.tr("Its files come here"),
+                self.tr("Each with its size, whether it fits this computer, and how fast it is."),
+                "models",
+            )
+        )
+
+    def _say_offline(self) -> None:
+        self._drop_requests()
+        sentence = self.tr("Turn it off in the settings (Privacy) to search and to download.")
+        self._page.say_results(fault_message("offline", sentence))
+        self._page.say_repository(MessageView(self.tr("Its files come here"), icon="models"))
+
+    # --- the process for questions ---
+
+    def _hub(self) -> HubProcess:
+        if self._process is None or not self._process.is_running:
+            self._end_process()
+            self._process = HubProcess(self._access(), self)
+            self._process.answered.connect(self._on_answer)
+        return self._process
+
+    def _end_process(self) -> None:
+        process, self._process = self._process, None
+        self._search = self._look_up = self._heads = 0
+        if process is not None:
+            process.ended.connect(process.deleteLater)
+            process.end()
+
+    def _drop_requests(self) -> None:
+        if self._process is not None:
+            for request in (self._search, self._look_up, self._heads):
+                self._process.cancel(request)
+        self._search = self._look_up = self._heads = 0
+
+    @Slot(str)
+    def search(self, text: str) -> None:
+        """Look for repositories; a text that names one opens it too."""
+        self._drop_requests()
+        self._text = text
+        if self._settings.get("offline"):
+            self._say_offline()
+            return
+        named = parse_reference(text)
+        self._page.say_results(
+            MessageView(self.tr("Searching"), busy=True, choice="stop", label=self.tr("Stop"))
+        )
+        self._search = self._hub().search(named.repository if named is not None else text)
+        if named is not None:
+            self._wanted = named.file or named.quantization
+            self._open(named.repository)
+
+    @Slot(str)
+    def open_repository(self, repository: str) -> None:
+        """Look into a repository."""
+        self._wanted = ""
+        self._open(repository)
+
+    def _open(self, repository: str) -> None:
+        hub = self._hub()
+        for request in (self._look_up, self._heads):
+            hub.cancel(request)
+        self._heads = 0
+        self._repository = repository
+        self._listing = None
+        self._page.results.mark_opened(repository)
+        name = repository.rpartition("/")[2]
+        text = self.tr("Looking into %1").replace("%1", name)
+        self._page.say_repository(MessageView(text, icon="models", busy=True))
+        self._look_up = hub.look_up(repository)
+
+    @Slot(object)
+    def _on_answer(self, answer: Answer) -> None:
+        if isinstance(answer, Found) and answer.id == self._search:
+            self._on_found(answer)
+        elif isinstance(answer, Listed) and answer.id == self._look_up:
+            self._on_listed(answer.listing)
+        elif isinstance(answer, HeadKept) and answer.id == self._heads:
+            self._fetched_bytes = answer.fetched_bytes
+            self._read(answer.key)
+        elif isinstance(answer, HeadFailed) and answer.id == self._heads:
+            self._judge_by_size(answer.key, answer.sentence)
+        elif isinstance(answer, HeadsRead) and answer.id == self._heads:
+            self._heads = 0
+        elif isinstance(answer, Refused):
+            self._on_refused(answer)
+
+    def _on_found(self, answer: Found) -> None:
+        self._search = 0
+        if answer.repositories:
+            self._page.set_results(tuple(result_view(item) for item in answer.repositories))
+            self._page.results.mark_opened(self._repository)
+            return
+        text = self.tr("No repository with GGUF files has “%1” in its name.")
+        self._page.say_results(
+            MessageView(self.tr("Nothing found"), text.replace("%1", self._text))
+        )
+
+    def _on_listed(self, listing: Listing) -> None:
+        self._look_up = 0
+        self._repository = listing.repository
+        self._page.results.mark_opened(listing.repository)
+        if not listing.variants:
+            text = self.tr("%1 holds no GGUF file; look for a conversion of it.")
+            self._page.say_repository(
+                MessageView(
+                    self.tr("Nothing to download"),
+                    text.replace("%1", listing.repository),
+                    "models",
+                )
+            )
+            return
+        self._listing = listing
+        self._figures = {}
+        self._fetched_bytes = None
+        self._chosen_by_us = ""
+        self._look_for_files(listing)
+        wanted = tuple(item for item in listing.variants if not item.projector and not item.missing)
+        self._show_repository()
+        if wanted:
+            hub = self._hub()
+            self._heads = hub.ask(ReadHeads(id=hub.new_id(), listing=listing, variants=wanted))
+
+    def _on_refused(self, refused: Refused) -> None:
+        message = fault_message(refused.kind, refused.sentence)
+        if refused.id == self._search:
+            self._search = 0
+            self._page.say_results(message)
+        elif refused.id == self._look_up:
+            self._look_up = 0
+            self._page.say_repository(message)
+        elif refused.id == self._heads:
+            self._heads = 0
+            for variant in () if self._listing is None else self._listing.variants:
+                if self._figures.get(variant.key, Figures()).basis == "waiting":
+                    self._judge_by_size(variant.key, refused.sentence)
+
+    # --- the files of a repository ---
+
+    def _variant(self, key: str) -> Variant | None:
+        variants = () if self._listing is None else self._listing.variants
+        return next((item for item in variants if item.key == key), None)
+
+    def _read(self, key: str) -> None:
+        variant, listing = self._variant(key), self._listing
+        if variant is None:
+            return
+
+        def done(read: Read) -> None:
+            if self._listing is not listing:
+                return
+            facts, fit = read
+            if facts is None:
+                self._judge_by_size(key, fit.note)
+                return
+            self._figures[key] = Figures("header", facts, fit)
+            self._draw.call()
+
+        tasks.run(self._fits.reader(self._head_cache, variant), done, None, self)
+
+    def _judge_by_size(self, key: str, note: str) -> None:
+        variant = self._variant(key)
+        if variant is None or variant.projector or variant.missing:
+            return
+        fit = size_fit(variant.size_bytes, self._fits.machine())
+        self._figures[key] = Figures("size", None, fit, note)
+        self._draw.call()
+
+    def _show_repository(self) -> None:
+        listing = self._listing
+        if listing is None:
+            return
+        view = repository_view(
+            listing, self._figures, self._states(listing), self.endpoint, self._fetched_bytes
+        )
+        chosen = self._chosen_at_first(listing)
+        moved = self._page.files.chosen_key() not in {"", self._chosen_by_us}
+        self._page.set_repository(view, chosen)
+        if not moved and chosen:
+            # Until the user chooses, the best of what is known so far is chosen for them.
+            self._chosen_by_us = chosen
+            self._page.files.choose(chosen)
+
+    def _chosen_at_first(self, listing: Listing) -> str:
+        wanted = self._wanted.casefold()
+        for variant in listing.variants if wanted else ():
+            names = {file.path.casefold() for file in variant.files}
+            if wanted in names or wanted == (variant.quantization or "").casefold():
+                return variant.key
+        return best_variant(listing, self._figures)
+
+    def _job(self, listing: Listing, variant: Variant) -> Job:
+        return job_of(listing, variant, str(self.folder))
+
+    def _states(self, listing: Listing) -> dict[str, FileState]:
+        states: dict[str, FileState] = dict.fromkeys(self._here, "here")
+        for variant in listing.variants:
+            item = self.queue.get(self._job(listing, variant).id)
+            if item is not None and item.state in {"waiting", "running"}:
+                states[variant.key] = "waiting"
+            elif item is not None and item.state == "done":
+                states[variant.key] = "here"
+        return states
+
+    def _look_for_files(self, listing: Listing) -> None:
+        """Find which variants lie in the folder already, by name and size."""
+        jobs = {variant.key: self._job(listing, variant) for variant in listing.variants}
+        self._here = set()
+
+        def there(job: Job) -> bool:
+            try:
+                return all(
+                    target_path(job, file).stat().st_size == file.size_bytes for file in job.files
+                )
+            except Exception:  # not there, or a name that can't be: it is not here
+                return False
+
+        def found(here: set[str]) -> None:
+            if self._listing is listing:
+                self._here = here
+                self._draw.call()
+
+        tasks.run(lambda: {key for key, job in jobs.items() if there(job)}, found, None, self)
+
+    # --- downloads ---
+
+    @Slot(str)
+    def download(self, key: str) -> None:
+        """Put a variant of the repository on screen into the queue."""
+        listing, variant = self._listing, self._variant(key)
+        if listing is None or variant is None or variant.missing:
+            return
+        if self._settings.get("offline"):
+            self._say_offline()
+            return
+        self._page.notices.remove_notice("download")
+        self.folder_needed.emit(str(self.folder))
+        self.queue.add(self._job(listing, variant), self._refuse)
+
+    def _refuse(self, sentence: str) -> None:
+        self._page.notices.show_notice(Notice("download", sentence, "error"))
+
+    @Slot(str, str)
+    def _on_download_chosen(self, key: str, action: str) -> None:
+        item = self.queue.get(key)
+        if action == "pause":
+            self.queue.pause(key)
+        elif action == "resume":
+            self.queue.resume(key)
+        elif action in {"remove", "dismiss"}:
+            self.queue.remove(key)
+        elif action == "chat" and item is not None and item.paths:
+            self.chat_requested.emit(item.paths[0])
+
+    @Slot(object)
+    def _on_finished(self, item: Download) -> None:
+        self.arrived.emit(item.paths[0])
+        self._show_place()
+
+    def _show_queue(self) -> None:
+        items = self.queue.downloads
+        self._page.queue.set_downloads(
+            tuple(download_view(item) for item in items), queue_words(items)
+        )
+
+    # --- the rest of the page ---
+
+    @Slot(str)
+    def _on_message_chosen(self, choice: str) -> None:
+        actions: dict[str, Callable[[], object]] = {
+            "settings": self.settings_requested.emit,
+            "token": self.ask_token,
+            "again": self._again,
+            "stop": self._stop,
+        }
+        if choice in actions:
+            actions[choice]()
+
+    def _again(self) -> None:
+        if self._page.files_message.view.choice == "again" and self._repository:
+            self._open(self._repository)
+        if self._page.results_message.view.choice == "again" and self._text:
+            self.search(self._text)
+
+    def _stop(self) -> None:
+        self._drop_requests()
+        self._welcome()
+
+    @Slot()
+    def ask_token(self) -> None:
+        """Ask for an access token, and keep it."""
+        data = self._paths.data
+        dialog = TokenDialog(
+            self._themes,
+            kept=kept_token(data) is not None,
+            place=str(token_path(data)),
+            parent=self._page.window(),
+        )
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def keep(token: str) -> None:
+            try:
+                keep_token(data, token)
+            except ValueError as error:
+                dialog.say(str(error))
+            except OSError as error:
+                text = self.tr("The token can't be kept: %1.")
+                dialog.say(text.replace("%1", error.strerror or str(error)))
+            else:
+                dialog.accept()
+                self._after_token()
+
+        def forget() -> None:
+            try:
+                forget_token(data)
+            except OSError as error:
+                text = self.tr("The token can't be removed: %1.")
+                dialog.say(text.replace("%1", error.strerror or str(error)))
+            else:
+                dialog.accept()
+                self._after_token()
+
+        dialog.token_given.connect(keep)
+        dialog.token_removed.connect(forget)
+        dialog.open()
+
+    def _after_token(self) -> None:
+        """Ask again with the new token what was refused with the old one."""
+        self._end_process()
+        if self._page.files_message.view.choice == "token" and self._repository:
+            self._open(self._repository)
+        elif self._page.results_message.view.choice == "token" and self._text:
+            self.search(self._text)
+
+    @Slot()
+    def _on_folder(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            text = self.tr("The folder %1 can't be made: %2.").replace("%1", str(self.folder))
+            self._refuse(text.replace("%2", error.strerror or str(error)))
+            return
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
+
+    @Slot(str)
+    def _on_web(self, address: str) -> None:
+        QDesktopServices.openUrl(QUrl(address))
+
+    def close(self) -> None:
+        """End all processes, at the end of the program."""
+        if self._process is not None:
+            self._process.wait_ended()
+        self.queue.close()
