@@ -25,10 +25,13 @@ from app.paths import Paths, default_paths, starter_model
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
+from app.ui.file_open import FileOpener
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
 from app.ui.presenters.chats import ChatsPresenter
 from app.ui.presenters.context import ContextPresenter
+from app.ui.presenters.download_fits import DownloadFits
+from app.ui.presenters.downloads import DownloadsPresenter
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.inspector import InspectorPresenter
 from app.ui.presenters.library import LibraryPresenter
@@ -36,6 +39,7 @@ from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.presenters.models import ModelsPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
+from app.ui.presenters.updates import UpdatesPresenter
 from app.ui.shell.views import Choice, Notice
 from app.ui.signals import SignalQuitter
 from app.ui.single_instance import SingleInstance
@@ -122,6 +126,15 @@ class Application(QObject):
             self.preferences.set_value,
             self,
         )
+        self.downloads = DownloadsPresenter(
+            self.window,
+            self.themes,
+            self.settings,
+            paths,
+            DownloadFits(self.engine, self.state, self.settings, self.inspector.freed_bytes),
+            self,
+        )
+        self.updates = UpdatesPresenter(self.window, self)
         self._shown_chat: str | None = None
         self._closing = False
         self.has_ended = False  # the engine has left; what is open can be released
@@ -150,6 +163,11 @@ class Application(QObject):
         self.preferences.changed.connect(self._on_setting)
         self.models_page.chat_wanted.connect(self.library.choose)
         self.models_page.load_settings_wanted.connect(self.preferences.open_load_settings)
+        self.models_page.get_models_wanted.connect(self.downloads.show_page)
+        self.downloads.arrived.connect(self.scanner.scan)
+        self.downloads.chat_requested.connect(self.library.choose)
+        self.downloads.settings_requested.connect(self.preferences.open_settings)
+        self.downloads.folder_needed.connect(self._on_folder_needed)
         window.chat.notices.chosen.connect(self._on_choice)
         self._retry = QTimer(self)
         self._retry.setInterval(_RETRY_MS)
@@ -221,6 +239,7 @@ class Application(QObject):
             "text_normal": lambda: self.preferences.step_text_size(0),
             "context_log": self.preferences.open_context_log,
             "logs": self.preferences.open_logs,
+            "updates": self.updates.ask,
             "about": self.preferences.open_about,
         }
         if key in actions:
@@ -283,6 +302,15 @@ class Application(QObject):
     def _on_setting(self, key: str) -> None:
         if key in {"model_folders", "scan_other_programs"}:
             self.scanner.scan()
+        elif key in {"offline", "hub_endpoint", "download_folder"}:
+            self.downloads.refresh()
+
+    @Slot(str)
+    def _on_folder_needed(self, folder: str) -> None:
+        """Look for models where downloads go, too."""
+        known = self.settings.get("model_folders")
+        if Path(folder) != self.paths.models and folder not in known:
+            self.preferences.set_value("model_folders", (*known, folder))
 
     # --- the store ---
 
@@ -329,6 +357,7 @@ class Application(QObject):
         self.chats.keep_draft()
         self.controller.runner.save_now()
         self.models_page.close()
+        self.downloads.close()
         self.scanner.close()
         self.models.forget_load()
         self.engine.closed.connect(self._on_engine_closed)
@@ -402,6 +431,9 @@ def run(arguments: Sequence[str]) -> int:
     instance.listen()
     program = Application(paths, model)
     instance.asked.connect(program.raise_window)
+    opener = FileOpener(app)
+    opener.asked.connect(program.raise_window)
+    app.installEventFilter(opener)
     quitter = SignalQuitter(program.window.close, app)
     program.window.show()
     code = app.exec()

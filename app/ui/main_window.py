@@ -76,6 +76,7 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._themes = themes
         self._pages: dict[str, QWidget] = {}
+        self._within: dict[str, str] = {}
         self._page = CHAT_PAGE
         self._is_first_run = False
         self._sidebar_wanted = True
@@ -119,11 +120,19 @@ class MainWindow(QMainWindow):
 
     def add_page(self, key: str, title: str, icon: str, widget: QWidget) -> None:
         """Add a page; the sidebar then offers it."""
+        self._add(key, widget)
+        self.sidebar.add_page(key, title, icon)
+
+    def add_inner_page(self, key: str, within: str, widget: QWidget) -> None:
+        """Add a page that another one leads to; the sidebar then marks that other one."""
+        self._add(key, widget)
+        self._within[key] = within
+
+    def _add(self, key: str, widget: QWidget) -> None:
         if key in self._pages or key == CHAT_PAGE:
             raise ValueError(f"there is a page {key!r} already")
         self._pages[key] = widget
         self._stack.addWidget(widget)
-        self.sidebar.add_page(key, title, icon)
 
     def show_page(self, key: str) -> None:
         """Bring a page on screen.
@@ -138,8 +147,8 @@ class MainWindow(QMainWindow):
         changed = key != self._page
         self._page = key
         self._stack.setCurrentWidget(widget)
-        self.sidebar.set_page(key)
-        self._place_toast()
+        self.sidebar.set_page(self._within.get(key, key))
+        self._arrange()
         if changed:
             self.page_changed.emit(key)
 
@@ -159,8 +168,6 @@ class MainWindow(QMainWindow):
         self._inspector = inspector
         if inspector is not None:
             self._slot_column.addWidget(inspector)
-        self.header.set_inspector_available(inspector is not None)
-        self.actions_by_key["inspector"].setVisible(inspector is not None)
         self._arrange()
 
     @Slot()
@@ -173,7 +180,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def toggle_inspector(self) -> None:
         """Show or hide the inspector."""
-        if self._inspector is None:
+        if not self._has_inspector:
             return
         self._inspector_wanted = self._slot.isHidden()
         self._inspector_first = self._inspector_wanted
@@ -344,13 +351,20 @@ class MainWindow(QMainWindow):
     def _on_chat_wanted(self) -> None:
         self.show_page(CHAT_PAGE)
 
+    @property
+    def _has_inspector(self) -> bool:
+        """Whether there is one here: it is about the chat, other pages have the room."""
+        return self._inspector is not None and self._page == CHAT_PAGE
+
     def _arrange(self) -> None:
+        self.header.set_inspector_available(self._has_inspector)
+        self.actions_by_key["inspector"].setVisible(self._has_inspector)
         theme = self._themes.theme
         shown = fit_columns(
             self.width(),
             Columns(self.sidebar.width(), theme.px(392), theme.px(380)),
             sidebar=self._sidebar_wanted,
-            inspector=self._inspector_wanted and self._inspector is not None,
+            inspector=self._inspector_wanted and self._has_inspector,
             inspector_first=self._inspector_first,
         )
         self.sidebar.setVisible(shown[0])

@@ -31,6 +31,7 @@ from app.ui.downloads.page import GetModelsPage
 from app.ui.downloads.token_dialog import TokenDialog
 from app.ui.downloads.views import FileState, MessageView, PlaceView
 from app.ui.hub_process import HubProcess
+from app.ui.main_window import MainWindow
 from app.ui.presenters.download_fits import DownloadFits, Read, size_fit
 from app.ui.presenters.download_queue import Download, DownloadQueue
 from app.ui.presenters.download_words import (
@@ -47,8 +48,9 @@ from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
 from inspector.widgets.text import joined
 
-__all__ = ["DownloadsPresenter"]
+__all__ = ["PAGE", "DownloadsPresenter"]
 
+PAGE = "get_models"
 _SHOW_MS = 120
 
 
@@ -69,7 +71,7 @@ class DownloadsPresenter(QObject):
 
     def __init__(
         self,
-        page: GetModelsPage,
+        window: MainWindow,
         themes: ThemeManager,
         settings: Settings,
         paths: Paths,
@@ -77,7 +79,9 @@ class DownloadsPresenter(QObject):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._page = page
+        self._window = window
+        self.page = page = GetModelsPage(themes, window)
+        window.add_inner_page(PAGE, "models", page)
         self._themes = themes
         self._settings = settings
         self._paths = paths
@@ -98,6 +102,7 @@ class DownloadsPresenter(QObject):
         self._draw: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_repository, self)
         self._draw_queue: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_queue, self)
         page.shown.connect(self._on_shown)
+        page.back_requested.connect(lambda: window.show_page("models"))
         page.search_requested.connect(self.search)
         page.repository_requested.connect(self.open_repository)
         page.download_requested.connect(self.download)
@@ -111,6 +116,11 @@ class DownloadsPresenter(QObject):
         self.queue.changed.connect(self._draw.call)
         self.queue.finished.connect(self._on_finished)
         self._welcome()
+
+    @Slot()
+    def show_page(self) -> None:
+        """Bring the page on screen."""
+        self._window.show_page(PAGE)
 
     # --- where from, where to ---
 
@@ -146,7 +156,7 @@ class DownloadsPresenter(QObject):
         self.queue.recall(self.folder)
         if self._settings.get("offline"):
             self._say_offline()
-        elif self._page.results_message.view.choice == "settings":
+        elif self.page.results_message.view.choice == "settings":
             self._welcome()
 
     @Slot()
@@ -172,7 +182,7 @@ class DownloadsPresenter(QObject):
         def show(size: int | None) -> None:
             room = self.tr("%1 free").replace("%1", format_bytes(size)) if size else ""
             host = QUrl(self.endpoint).authority()
-            self._page.set_place(
+            self.page.set_place(
                 PlaceView(
                     joined(
                         (
@@ -188,7 +198,7 @@ class DownloadsPresenter(QObject):
         tasks.run(free, show, None, self)
 
     def _welcome(self) -> None:
-        self._page.say_results(
+        self.page.say_results(
             MessageView(
                 self.tr("Search for a model"),
                 self.tr(
@@ -197,7 +207,7 @@ class DownloadsPresenter(QObject):
                 ),
             )
         )
-        self._page.say_repository(
+        self.page.say_repository(
             MessageView(
                 self.tr("Its files come here"),
                 self.tr("Each with its size, whether it fits this computer, and how fast it is."),
@@ -208,8 +218,8 @@ class DownloadsPresenter(QObject):
     def _say_offline(self) -> None:
         self._drop_requests()
         sentence = self.tr("Turn it off in the settings (Privacy) to search and to download.")
-        self._page.say_results(fault_message("offline", sentence))
-        self._page.say_repository(MessageView(self.tr("Its files come here"), icon="models"))
+        self.page.say_results(fault_message("offline", sentence))
+        self.page.say_repository(MessageView(self.tr("Its files come here"), icon="models"))
 
     # --- the process for questions ---
 
@@ -242,7 +252,7 @@ class DownloadsPresenter(QObject):
             self._say_offline()
             return
         named = parse_reference(text)
-        self._page.say_results(
+        self.page.say_results(
             MessageView(self.tr("Searching"), busy=True, choice="stop", label=self.tr("Stop"))
         )
         self._search = self._hub().search(named.repository if named is not None else text)
@@ -263,10 +273,10 @@ class DownloadsPresenter(QObject):
         self._heads = 0
         self._repository = repository
         self._listing = None
-        self._page.results.mark_opened(repository)
+        self.page.results.mark_opened(repository)
         name = repository.rpartition("/")[2]
         text = self.tr("Looking into %1").replace("%1", name)
-        self._page.say_repository(MessageView(text, icon="models", busy=True))
+        self.page.say_repository(MessageView(text, icon="models", busy=True))
         self._look_up = hub.look_up(repository)
 
     @Slot(object)
@@ -288,21 +298,19 @@ class DownloadsPresenter(QObject):
     def _on_found(self, answer: Found) -> None:
         self._search = 0
         if answer.repositories:
-            self._page.set_results(tuple(result_view(item) for item in answer.repositories))
-            self._page.results.mark_opened(self._repository)
+            self.page.set_results(tuple(result_view(item) for item in answer.repositories))
+            self.page.results.mark_opened(self._repository)
             return
         text = self.tr("No repository with GGUF files has “%1” in its name.")
-        self._page.say_results(
-            MessageView(self.tr("Nothing found"), text.replace("%1", self._text))
-        )
+        self.page.say_results(MessageView(self.tr("Nothing found"), text.replace("%1", self._text)))
 
     def _on_listed(self, listing: Listing) -> None:
         self._look_up = 0
         self._repository = listing.repository
-        self._page.results.mark_opened(listing.repository)
+        self.page.results.mark_opened(listing.repository)
         if not listing.variants:
             text = self.tr("%1 holds no GGUF file; look for a conversion of it.")
-            self._page.say_repository(
+            self.page.say_repository(
                 MessageView(
                     self.tr("Nothing to download"),
                     text.replace("%1", listing.repository),
@@ -325,10 +333,10 @@ class DownloadsPresenter(QObject):
         message = fault_message(refused.kind, refused.sentence)
         if refused.id == self._search:
             self._search = 0
-            self._page.say_results(message)
+            self.page.say_results(message)
         elif refused.id == self._look_up:
             self._look_up = 0
-            self._page.say_repository(message)
+            self.page.say_repository(message)
         elif refused.id == self._heads:
             self._heads = 0
             for variant in () if self._listing is None else self._listing.variants:
@@ -374,12 +382,12 @@ class DownloadsPresenter(QObject):
             listing, self._figures, self._states(listing), self.endpoint, self._fetched_bytes
         )
         chosen = self._chosen_at_first(listing)
-        moved = self._page.files.chosen_key() not in {"", self._chosen_by_us}
-        self._page.set_repository(view, chosen)
+        moved = self.page.files.chosen_key() not in {"", self._chosen_by_us}
+        self.page.set_repository(view, chosen)
         if not moved and chosen:
             # Until the user chooses, the best of what is known so far is chosen for them.
             self._chosen_by_us = chosen
-            self._page.files.choose(chosen)
+            self.page.files.choose(chosen)
 
     def _chosen_at_first(self, listing: Listing) -> str:
         wanted = self._wanted.casefold()
@@ -433,12 +441,12 @@ class DownloadsPresenter(QObject):
         if self._settings.get("offline"):
             self._say_offline()
             return
-        self._page.notices.remove_notice("download")
+        self.page.notices.remove_notice("download")
         self.folder_needed.emit(str(self.folder))
         self.queue.add(self._job(listing, variant), self._refuse)
 
     def _refuse(self, sentence: str) -> None:
-        self._page.notices.show_notice(Notice("download", sentence, "error"))
+        self.page.notices.show_notice(Notice("download", sentence, "error"))
 
     @Slot(str, str)
     def _on_download_chosen(self, key: str, action: str) -> None:
@@ -459,7 +467,7 @@ class DownloadsPresenter(QObject):
 
     def _show_queue(self) -> None:
         items = self.queue.downloads
-        self._page.queue.set_downloads(
+        self.page.queue.set_downloads(
             tuple(download_view(item) for item in items), queue_words(items)
         )
 
@@ -477,9 +485,9 @@ class DownloadsPresenter(QObject):
             actions[choice]()
 
     def _again(self) -> None:
-        if self._page.files_message.view.choice == "again" and self._repository:
+        if self.page.files_message.view.choice == "again" and self._repository:
             self._open(self._repository)
-        if self._page.results_message.view.choice == "again" and self._text:
+        if self.page.results_message.view.choice == "again" and self._text:
             self.search(self._text)
 
     def _stop(self) -> None:
@@ -494,7 +502,7 @@ class DownloadsPresenter(QObject):
             self._themes,
             kept=kept_token(data) is not None,
             place=str(token_path(data)),
-            parent=self._page.window(),
+            parent=self.page.window(),
         )
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
@@ -527,9 +535,9 @@ class DownloadsPresenter(QObject):
     def _after_token(self) -> None:
         """Ask again with the new token what was refused with the old one."""
         self._end_process()
-        if self._page.files_message.view.choice == "token" and self._repository:
+        if self.page.files_message.view.choice == "token" and self._repository:
             self._open(self._repository)
-        elif self._page.results_message.view.choice == "token" and self._text:
+        elif self.page.results_message.view.choice == "token" and self._text:
             self.search(self._text)
 
     @Slot()
