@@ -406,7 +406,7 @@ TABLE: tuple[Setting, ...] = (
         "Memory",
         "Devices",
         "Devices that layers are put on, by name or address, separated by commas, as 'plimsoll "
-        "devices' lists them; none for the processor alone.",
+        "devices' lists them; a minus in front leaves one out, none is the processor alone.",
         "text",
         None,
         "next load",

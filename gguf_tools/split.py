@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
-__all__ = ["device_names", "is_named", "parse_split"]
+__all__ = ["device_names", "is_named", "leave_out", "parse_split"]
 
 
 def device_names(text: str | None) -> frozenset[str] | None:
     """Return what a text such as "CUDA0,10.0.0.5:50052" names, None for all devices.
 
-    "none" names no device.
+    "none" names no device; with a minus in front a device is left out: "-10.0.0.5:50052".
     """
     if text is None:
         return None
@@ -20,7 +21,20 @@ def device_names(text: str | None) -> frozenset[str] | None:
 
 def is_named(names: frozenset[str] | None, name: str, description: str) -> bool:
     """Tell whether a device is among those named: by its name, or its description or address."""
-    return names is None or not names.isdisjoint({name.casefold(), description.casefold()})
+    if names is None:
+        return True
+    own = {name.casefold(), description.casefold()}
+    left_out = {item[1:] for item in names if item.startswith("-")}
+    if not own.isdisjoint(left_out):
+        return False
+    wanted = {item for item in names if not item.startswith("-")}
+    return not own.isdisjoint(wanted) if wanted else bool(left_out)
+
+
+def leave_out(text: str | None, descriptions: Iterable[str]) -> str:
+    """Return the text that also leaves these devices out."""
+    kept = [part.strip() for part in (text or "").split(",") if part.strip()]
+    return ",".join(dict.fromkeys([*kept, *(f"-{item}" for item in descriptions)]))
 
 
 def parse_split(text: str | None) -> tuple[float, ...]:

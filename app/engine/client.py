@@ -25,6 +25,7 @@ from app.engine.protocol import (
     PROTOCOL_VERSION,
     Cancel,
     Chunk,
+    DeviceInfo,
     EngineMessage,
     Failed,
     Generate,
@@ -97,7 +98,7 @@ class EngineClient:
     ) -> None:
         self.compatibility = False
         self._remotes = remotes
-        self._in_use: tuple[str, ...] = ()
+        self._in_use: tuple[DeviceInfo, ...] = ()
         self._needs_compatibility = needs_compatibility
         self._on_notice = on_notice
         self._remember = remember_compatibility
@@ -218,9 +219,7 @@ class EngineClient:
         code = self._process.wait()
         for thread in self._threads:
             thread.join(timeout=_GRACE_S)
-        end = WorkerEnd(
-            code, self._phase, last_lines=tuple(self._last_lines), remotes=self._in_use
-        )
+        end = WorkerEnd(code, self._phase, last_lines=tuple(self._last_lines), remotes=self._in_use)
         self._release()
         recovery = recovery_after(
             end, compatibility=self.compatibility, can_repeat=self._phase != "decode"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from app.engine.protocol import DeviceInfo
+from gguf_tools.split import leave_out
 
 __all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after", "remote_devices"]
 
@@ -41,13 +42,11 @@ _REMOTE_LOST = re.compile(
 _ASSERTION = re.compile(r"GGML_ASSERT\((?P<what>.*)\) failed|GGML_ABORT", re.IGNORECASE)
 
 
-def remote_devices(devices: Iterable[DeviceInfo], used: Container[str]) -> tuple[str, ...]:
-    """Return devices of other computers for a person: name and address."""
-    return tuple(
-        f"{device.name} ({device.description})"
-        for device in devices
-        if device.backend == "RPC" and device.name in used
-    )
+def remote_devices(
+    devices: Iterable[DeviceInfo], used: Container[str]
+) -> tuple[DeviceInfo, ...]:
+    """Return those of other computers among the devices used."""
+    return tuple(item for item in devices if item.backend == "RPC" and item.name in used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +55,17 @@ class WorkerEnd:
 
     ``code`` is what the process returned: negative for a signal on POSIX, an NTSTATUS on Windows.
     ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr, ``remotes`` the
-    devices of other computers that it worked with, as `remote_devices` names them.
+    devices of other computers that it worked with.
     """
 
     code: int
     phase: Phase
     asked: bool = False
     last_lines: tuple[str, ...] = ()
-    remotes: tuple[str, ...] = ()
+    remotes: tuple[DeviceInfo, ...] = ()
 
     @property
-    def lost_remotes(self) -> tuple[str, ...]:
+    def lost_remotes(self) -> tuple[DeviceInfo, ...]:
         """Return the devices of which one was lost, none if that is not what ended it.
 
         llama.cpp ends its process where a server hangs up, and does not say which one.
@@ -107,7 +106,9 @@ class WorkerEnd:
         if self.illegal_instruction:
             return f"The engine used an instruction that this processor does not have, {when}."
         if self.lost_remotes:
-            which = " or to ".join(self.lost_remotes)
+            which = " or to ".join(
+                f"{device.name} ({device.description})" for device in self.lost_remotes
+            )
             return (
                 f"The connection to {which} broke {when}: the server there ended, or the network "
                 "did. llama.cpp can't go on without it."
@@ -178,12 +179,15 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
             ("Install a build of llama-cpp-python made for this processor",),
         )
     if end.lost_remotes:
-        where = "it" if len(end.lost_remotes) == 1 else "them"
+        devices = leave_out(None, [device.description for device in end.lost_remotes])
         return Recovery(
             False,
             compatibility,
             end.sentence,
-            (f"Load the model without {where}", "Start the server again and load the model"),
+            (
+                f"Load the model without it (--devices={devices})",
+                "Start the server again and load the model",
+            ),
         )
     advice: tuple[str, ...] = ("Load the model again",)
     if end.signal_name == "SIGKILL":

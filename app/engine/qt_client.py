@@ -25,6 +25,7 @@ from app.engine.protocol import (
     Chunk,
     Counted,
     CountTokens,
+    DeviceInfo,
     Done,
     EngineMessage,
     Failed,
@@ -76,7 +77,7 @@ class EngineState:
     advice: tuple[str, ...] = ()
     detail: str = ""
     compatibility: bool = False
-    lost_remotes: tuple[str, ...] = ()  # devices of other computers of which one was lost
+    lost_remotes: tuple[DeviceInfo, ...] = ()  # of other computers; one of them was lost
 
     @property
     def busy(self) -> bool:
@@ -404,7 +405,7 @@ class EngineProcess(QObject):
         else:
             self._lose(end, recovery)
 
-    def _remotes_in_use(self) -> tuple[str, ...]:
+    def _remotes_in_use(self) -> tuple[DeviceInfo, ...]:
         hello, model = self._state.hello, self._state.model
         if model is not None:
             return remote_devices(model.devices, model.devices_used)

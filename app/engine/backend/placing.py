@@ -81,7 +81,8 @@ def place(
     absent = sorted(
         name
         for name in names or ()
-        if not any(is_named(frozenset({name}), item.name, item.description) for item in known)
+        if not name.startswith("-")
+        and not any(is_named(frozenset({name}), item.name, item.description) for item in known)
     )
     if absent:
         used = ", ".join(item.name for item in wanted) or "the processor alone"

@@ -21,6 +21,7 @@ from app.ui.main_window import MainWindow
 from app.ui.presenters.status import status_facts
 from app.ui.shell.views import Choice, HeaderModel, Notice
 from gguf_tools.naming import parse_file_name
+from gguf_tools.split import leave_out
 
 __all__ = ["EnginePresenter"]
 
@@ -214,6 +215,13 @@ class EnginePresenter(QObject):
         if self._path is None:
             return ()
         values = self._settings.load_values(self._path)
+        lost = self._engine.state.lost_remotes
+        if lost:
+            names = ", ".join(device.name for device in lost)
+            return (
+                Choice("without_remotes", self.tr("Load without {0}").format(names), "primary"),
+                Choice("reload", self.tr("Load again")),
+            )
         choices = [Choice("reload", self.tr("Load again"), "primary")]
         n_ctx = values["n_ctx"] or 8192
         if n_ctx > 2048:
@@ -259,6 +267,9 @@ class EnginePresenter(QObject):
             changes = {"type_k": "q8_0", "type_v": "q8_0"}
         elif choice == "fewer_layers":
             changes = {"gpu_layers": max(0, values["gpu_layers"] - 4)}
+        elif choice == "without_remotes":
+            addresses = [device.description for device in self._engine.state.lost_remotes]
+            changes = {"devices": leave_out(values["devices"], addresses)}
         elif choice == "compatibility":
             changes = {"compatibility": True}
         self.reload(changes)

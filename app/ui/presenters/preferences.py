@@ -65,7 +65,7 @@ class PreferencesPresenter(QObject):
         for source in (window.picker, window.first_run):
             source.load_settings_requested.connect(self.open_load_settings)
         controller.conversation_changed.connect(self._show_preset)
-        for key in ("text_size", "theme", "send_key", "transcript_width"):
+        for key in ("text_size", "theme", "send_key", "transcript_width", "rpc"):
             self._apply(key)
         self._show_preset()
 
@@ -109,6 +109,8 @@ class PreferencesPresenter(QObject):
         elif key == "transcript_width":
             self._transcript.set_column_width(value)
             self._window.chat.set_column_width(value)
+        elif key == "rpc":
+            self._engine.use_remotes(value)
         elif key == "show_statistics":
             self._controller.refresh_views()
 
