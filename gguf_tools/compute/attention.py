@@ -121,10 +121,8 @@ def store(context: GraphContext, layer: int, cache: CacheInputs, k: Node, v: Nod
         return
     row = v.ne[0] * v.ne[1]
     flat = graph.make((row, v.ne[2]), v) if _strided(v) else graph.view(v, row, v.ne[2])
-    shape = context.shape
-    widest = max(shape.v_width(layer) for layer in range(shape.layers_all))
-    if row < widest:
-        flat = graph.make((widest, v.ne[2]), flat)
+    if row < context.widest_v:
+        flat = graph.make((context.widest_v, v.ne[2]), flat)
     _copy(context, layer, flat, cache.v_indices)
 
 
@@ -142,6 +140,7 @@ def multi_head(
     head_v: int,
     *,
     kv: tuple[Node, Node] | None = None,
+    cached: tuple[Node, ...] = (),
     soft_cap: int = 0,
     bias: Node | None = None,
     v_transposed: bool = True,
@@ -157,6 +156,7 @@ def multi_head(
         mask: which cells a token sees.
         head_v: length of a value head.
         kv: K and V of the batch itself, where there is no cache.
+        cached: views of the cache's K and V otherwise.
         soft_cap: extra operations that bound the scores.
         bias: added to the scores; rules flash attention out.
         v_transposed: the cache holds V by columns (without flash attention).
@@ -169,26 +169,26 @@ def multi_head(
         sources = [seen]
         if kv is not None:
             sources += [graph.make(part.ne, part, unit=2) for part in kv]
+        sources += cached
         out = graph.make((head_v, heads, tokens // streams, streams), *sources, mask)
         flat = graph.view(out, head_v * heads, tokens)
         graph.expand(flat)
         return flat
-    parts = [seen] if kv is None else [graph.view(kv[0], *kv[0].ne), seen]
+    parts = [*cached[:1], seen] if kv is None else [graph.view(kv[0], *kv[0].ne), seen]
     scores = graph.make((cells, tokens // streams, heads, streams), *parts)
     for _ in range(soft_cap):
         scores = graph.inplace(scores)
     if bias is not None:
         scores = graph.inplace(scores, bias)
     scores = graph.inplace(scores, mask)
-    values: tuple[Node, ...] = ()
+    values: tuple[Node, ...] = cached[1:]
     if kv is not None:
         v = kv[1]
         values = (graph.make((cells, v.ne[0], v.ne[1]), v),)
     elif not v_transposed:
         cache = context.settings.kv.type_k
         unit = cache.block_bytes if cache.block == 1 else 4
-        cells_of = context.input("cache", 0)
-        values = (graph.make((cells, head_v, 1, streams), cells_of, unit=unit),)
+        values = (graph.make((cells, head_v, 1, streams), *values, unit=unit),)
     out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
     if opened:
         out = graph.make((opened, *out.ne[1:]), out, weights=True)
@@ -218,7 +218,16 @@ def attend(
     if k is not None:
         store(context, layer, cache, k, v)
     head_v = shape.head_v(layer)
-    out = multi_head(context, q, cache.cells, cache.streams, cache.mask, head_v, soft_cap=soft_cap)
+    out = multi_head(
+        context,
+        q,
+        cache.cells,
+        cache.streams,
+        cache.mask,
+        head_v,
+        cached=context.cached(layer, cache),
+        soft_cap=soft_cap,
+    )
     return rotate_rows(context, out, cache.v_rotation)
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from gguf_tools.compute.graph import HOST, Graph, Node
 from gguf_tools.header import Tensor
 from gguf_tools.hparams import Hyperparameters
-from gguf_tools.hparams.tables import DIFFUSION, NO_CACHE
+from gguf_tools.hparams.tables import DIFFUSION, HYBRID, NO_CACHE
+from gguf_tools.kv import kv_caches
 from gguf_tools.quants import TensorType
 from gguf_tools.settings import EngineSettings
 from gguf_tools.units import round_up
@@ -146,8 +147,7 @@ class GraphContext:
         graph = self.graph
         v_elements = self.tokens
         if not self.settings.flash_attention and not self.shape.mla:
-            layers = range(self.shape.layers_all)
-            v_elements *= max(self.shape.v_width(layer) for layer in layers)
+            v_elements *= self.widest_v
         made = self.caches[name] = CacheInputs(
             cells=cells,
             streams=streams,
@@ -159,19 +159,45 @@ class GraphContext:
         )
         return made
 
+    def cached(self, layer: int, cache: CacheInputs) -> tuple[Node, Node]:
+        """Return views of the K and V that a layer's attention reads from its cache."""
+        shape, kv = self.shape, self.settings.kv
+        held = self._held_by(layer)
+        cells = cache.cells * cache.streams
+        k_row = kv.type_k.row_bytes(shape.k_width(held))
+        if shape.mla:  # V is the first part of K
+            v_bytes = cells * k_row - kv.type_k.row_bytes(shape.k_width(held) - shape.kv_lora_rank)
+        else:
+            # Without flash attention V lies by columns, and all layers' rows are of one width.
+            widest = shape.v_width(held) if kv.flash_attention else self.widest_v
+            v_bytes = cells * kv.type_v.row_bytes(widest)
+            v_bytes -= cache.cells * kv.type_v.row_bytes(widest - shape.v_width(held))
+        place = self.cache_place(held)
+        return self.graph.outside(place, cells * k_row), self.graph.outside(place, v_bytes)
+
+    @property
+    def widest_v(self) -> int:
+        """Return the elements of the widest V row of any layer."""
+        shape = self.shape
+        return max(shape.v_width(layer) for layer in range(shape.layers_all))
+
+    def _held_by(self, layer: int) -> int:
+        """Return the layer whose cache a layer reads: one of the last two that have their own."""
+        shape = self.shape
+        if not 0 <= shape.kv_from_start <= layer:
+            return layer
+        return shape.kv_from_start - (2 if shape.sliding[layer] else 1)
+
     def _rotation(self, name: str, kind: TensorType, *, keys: bool) -> Node | None:
         """Return the Hadamard matrix that quantised caches rotate rows with."""
         shape = self.shape
         if not kind.quantized or (not keys and shape.mla):
             return None
         length = shape.head_k if keys else shape.head_v
-        slides = shape.swa_kind != "none"
-        members = [
-            layer
-            for layer in range(shape.layers_all)
-            if not slides or (name == "swa") == shape.sliding[layer]
-        ]
-        lengths = {length(layer) for layer in members}
+        if shape.architecture in HYBRID and shape.swa_kind != "none":
+            return None
+        made = {cache.name: cache.layers for cache in kv_caches(shape, self.settings.kv)}
+        lengths = {length(row.layer) for row in made.get(name, ())}
         if len(lengths) != 1 or length(0) == 0 or length(0) % 64:
             return None
         size = 64

@@ -87,6 +87,7 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
             cache.streams,
             cache.mask,
             head,
+            cached=context.cached(layer, cache),
             bias=bias,
             v_transposed=not context.settings.flash_attention,
         )

@@ -110,7 +110,7 @@ def experts(
     if traits.before:
         repeated = graph.make((x.ne[0], used, tokens), spread)
         spread = graph.inplace(repeated, weights)
-    hidden = _hidden(context, layer, spread, chosen, used, suffix)
+    hidden = _hidden(context, layer, spread, chosen, used, suffix, traits.activation_steps)
     down = context.tensor(layer, f"ffn_down_{suffix}")
     out = context.routed(down.extent(1), used, hidden, chosen)
     if not traits.before:
@@ -120,7 +120,13 @@ def experts(
 
 
 def _hidden(
-    context: GraphContext, layer: int, x: Node, chosen: Node, used: int, suffix: str
+    context: GraphContext,
+    layer: int,
+    x: Node,
+    chosen: Node,
+    used: int,
+    suffix: str,
+    activation_steps: int,
 ) -> Node:
     graph = context.graph
     tokens = chosen.ne[1]
@@ -134,7 +140,9 @@ def _hidden(
     width = context.tensor(layer, f"ffn_up_{suffix}").extent(1)
     up = context.routed(width, used, x, chosen)
     if not context.has(layer, f"ffn_gate_{suffix}"):
-        return graph.inplace(up)
+        for _ in range(activation_steps):
+            up = graph.inplace(up)
+        return up
     gate = context.routed(width, used, x, chosen)
     return graph.make((width, used, tokens), gate, up)
 

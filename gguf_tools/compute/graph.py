@@ -104,11 +104,13 @@ class Graph:
         """Return another way to see a result, or a part of it."""
         root = source if source.root is None else source.root
         node = Node(ne, (source,), unit=source.unit, root=root, view=True)
-        whole, rows = prod(root.ne), root.ne[-1]
-        if rows > 1 and ne[-1] == rows and prod(ne) < whole:
-            # A part of each row: what lies between its parts is spanned as well.
-            node.span += (rows - 1) * (whole - prod(ne)) // rows * node.unit
+        if node.span < root.span:
+            node.span += _gaps(ne, root.ne) * node.unit
         return node
+
+    def outside(self, place: int, size: int) -> Node:
+        """Return a view of a cache, of ``size`` bytes; it is copied if it is used elsewhere."""
+        return Node((size,), root=_OUTSIDE, unit=1, view=True, place=place)
 
     def write(self, place: int, *sources: Node) -> None:
         """Add a copy into a cache or a state, which lies outside the graph."""
@@ -134,6 +136,19 @@ class Graph:
         """Mark a result that the caller reads: its memory is never given to others."""
         node.output = True
         return node
+
+
+def _gaps(ne: tuple[int, ...], whole: tuple[int, ...]) -> int:
+    """Return the elements between the parts that a view shows of each row, 0 if it shows rows."""
+    for axis in range(1, len(whole)):
+        rows = prod(whole[axis:])
+        count, at = 1, len(ne)
+        while at and count < rows:
+            at -= 1
+            count *= ne[at]
+        if count == rows > 1:
+            return (rows - 1) * (prod(whole) - prod(ne)) // rows
+    return 0
 
 
 _OUTSIDE: Final = Node((0,))

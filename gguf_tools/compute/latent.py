@@ -92,13 +92,15 @@ def attend_latent(context: GraphContext, layer: int, parts: LatentParts, mask: N
             cache.streams,
             mask,
             rank,
+            cached=context.cached(layer, cache),
             v_transposed=False,
             opened=value,
         )
     streams = cache.streams
     each = tokens // streams
     seen = graph.view(q, q.ne[0], each, heads, streams)
-    joined = graph.make((rank, heads, each, streams), seen, mask)
+    cached = context.cached(layer, cache)
+    joined = graph.make((rank, heads, each, streams), seen, *cached, mask)
     opened = graph.view(joined, *joined.ne)
     opened = graph.make((value, each, heads, streams), opened, weights=True)
     out = graph.view(graph.make((value, heads, each, streams), opened), value * heads, tokens)

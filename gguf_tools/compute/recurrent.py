@@ -16,6 +16,7 @@ __all__ = [
     "load_state",
     "mamba",
     "mamba2",
+    "plamo2_mamba",
     "save_state",
     "short_convolution",
 ]
@@ -95,12 +96,20 @@ def mamba(context: GraphContext, layer: int, x: Node) -> Node:
     return graph.view(out, out.ne[0], context.tokens)
 
 
-def _scan(context: GraphContext, x: Node, step: Node, b: Node, c: Node) -> Node:
-    """Return the scan's output, followed by the new states, which are saved."""
+def _scan(
+    context: GraphContext, x: Node, step: Node, b: Node, c: Node, decay: Node | None = None
+) -> Node:
+    """Return the scan's output, followed by the new states, which are saved.
+
+    ``decay`` is another view of that weight, which does not tie the scan to the layer's device.
+    """
     graph, shape = context.graph, context.shape
     size = shape.inner_size * (context.tokens + shape.state_size * context.sequences)
     graph.write(context.cache_place(graph.owner))
-    scanned = graph.make((size,), x, step, b, c, _state_rows(context), weights=True)
+    if decay is None:
+        scanned = graph.make((size,), x, step, b, c, _state_rows(context), weights=True)
+    else:
+        scanned = graph.make((size,), x, step, decay, b, c, _state_rows(context))
     graph.expand(scanned)
     _move_rest(context, shape.recurrent_state)
     save_state(context, scanned)
@@ -138,6 +147,37 @@ def mamba2(context: GraphContext, layer: int, x: Node) -> Node:
         y = graph.inplace(y, weights=True)
     y = graph.view(y, inner, context.tokens)
     return graph.matmul(context.rows(layer, "ssm_out"), y)
+
+
+def plamo2_mamba(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return the output of PLaMo 2's Mamba block, whose step, B and C are normed."""
+    graph, shape = context.graph, context.shape
+    inner, state, heads = shape.inner_size, shape.state_size, shape.time_step_rank
+    sequences = context.sequences
+    each = context.tokens // sequences
+    grid = (inner // heads, heads, each, sequences)
+    tail = load_state(context, (shape.conv_kernel - 1) * inner)
+    mixed = graph.matmul(2 * inner, graph.view(x, x.ne[0], each, sequences))
+    mixed = graph.make((2 * grid[0], *grid[1:]), mixed)
+    signal = graph.make((inner, each, sequences), graph.view(mixed, *grid))
+    tail = graph.view(tail, shape.conv_kernel - 1, inner, sequences)
+    joined = graph.make((shape.conv_kernel - 1 + each, inner, sequences), tail, signal)
+    save_state(context, joined)
+    signal = graph.inplace(graph.make((inner, each, sequences), joined, weights=True))
+    parts = graph.matmul(context.rows(layer, "ssm_x"), signal)
+    rank = context.tensor(layer, "ssm_dt").extent(0)
+    step = graph.inplace(graph.view(parts, rank, each, sequences), weights=True)
+    b = graph.inplace(graph.view(parts, state, each, sequences), weights=True)
+    c = graph.inplace(graph.view(parts, state, each, sequences), weights=True)
+    step = graph.matmul(heads, step)
+    part = graph.view(signal, *grid)
+    b, c = (graph.view(item, state, 1, each, sequences) for item in (b, c))
+    scanned = _scan(context, part, step, b, c, graph.outside(layer, 4 * heads))
+    gate = graph.make(grid, graph.view(mixed, *grid))
+    y = graph.inplace(part, graph.outside(layer, 4 * heads))
+    y = graph.make(grid, gate, graph.inplace(graph.view(scanned, *grid), y))
+    out = graph.matmul(context.rows(layer, "ssm_out"), graph.view(y, inner, each, sequences))
+    return graph.view(out, out.ne[0], context.tokens)
 
 
 def short_convolution(context: GraphContext, x: Node) -> Node:
@@ -189,7 +229,7 @@ def delta_net(context: GraphContext, layer: int, x: Node) -> Node:
     else:
         beta = graph.inplace(graph.matmul(heads, x))
         alpha = graph.matmul(heads, x)
-    alpha = graph.inplace(alpha)
+    alpha = graph.inplace(alpha, weights=True)
     convolved = graph.inplace(_convolved(context, mixed, shape.conv_kernel, channels))
     state = load_state(context, shape.recurrent_state)
     q = graph.make((key, groups, tokens), graph.view(convolved, key, groups, tokens))
@@ -199,7 +239,7 @@ def delta_net(context: GraphContext, layer: int, x: Node) -> Node:
         k = graph.view(graph.make((key, heads, tokens), k), key, heads, tokens)
     v = graph.view(convolved, value, heads, tokens)
     out = _fused_delta(context, q, k, v, alpha, beta, state)
-    normed = graph.inplace(out)
+    normed = graph.inplace(out, weights=True)
     gated = graph.inplace(normed, graph.inplace(graph.view(gate, value, heads, tokens)))
     return graph.matmul(shape.embedding_length, graph.view(gated, shape.inner_size, tokens))
 
@@ -210,27 +250,40 @@ def kda(context: GraphContext, layer: int, x: Node) -> Node:
     heads, length = shape.heads[0], shape.kda_head_length
     width, tokens = heads * length, context.tokens
     kernel = shape.conv_kernel
+    sequences = context.sequences
+    each = tokens // sequences
     tail = load_state(context, 3 * (kernel - 1) * width)
+    fused = graph.matmul(3 * width, x) if context.has(layer, "attn_qkv") else None
     parts = []
-    for _ in range(3):
-        projected = graph.matmul(width, x)
-        joined = graph.make((kernel - 1 + tokens, width), graph.view(tail, 1), projected)
+    for name in ("q", "k", "v"):
+        if fused is not None:
+            projected = graph.make((width, tokens), graph.view(fused, width, tokens))
+        else:
+            projected = graph.matmul(width, x)
+        joined = graph.make(
+            (kernel - 1 + each, width, sequences),
+            graph.view(tail, kernel - 1, width, sequences),
+            graph.view(projected, width, tokens),
+        )
         save_state(context, joined)
-        convolved = graph.inplace(graph.make((width, tokens), joined))
+        weights = graph.outside(layer, context.tensor(layer, f"ssm_conv1d_{name}").size_bytes)
+        convolved = graph.make((width, each, sequences), joined, weights)
+        convolved = graph.inplace(graph.view(convolved, width, tokens))
         parts.append(graph.view(convolved, length, heads, tokens))
     low = graph.matmul(context.rows(layer, "ssm_f_a") or length, x)
-    decay = graph.inplace(graph.inplace(graph.matmul(width, low)))
-    beta = graph.inplace(graph.matmul(heads, x))
-    q, k = (graph.make(part.ne, part) for part in parts[:2])
+    decay = graph.view(graph.inplace(graph.matmul(width, low)), length, heads, tokens)
+    decay = graph.inplace(decay, graph.outside(layer, 4 * heads))
+    beta = graph.inplace(graph.view(graph.matmul(heads, x), 1, heads, tokens))
+    q, k = (graph.inplace(part) for part in parts[:2])
     state = load_state(context, shape.recurrent_state)
-    out = _fused_delta(
-        context, q, k, parts[2], graph.view(decay, length, heads, tokens), beta, state
-    )
+    out = _fused_delta(context, q, k, parts[2], decay, beta, state)
+    out = graph.make(out.ne, out)
     low = graph.matmul(context.rows(layer, "ssm_g_a") or length, x)
     gate = graph.matmul(width, low)
-    normed = graph.inplace(out)
+    normed = graph.inplace(graph.view(out, length, heads, tokens), weights=True)
     gated = graph.inplace(normed, graph.inplace(graph.view(gate, length, heads, tokens)))
-    return graph.matmul(shape.embedding_length, graph.view(gated, width, tokens))
+    gated = graph.make((width, tokens), gated)
+    return graph.matmul(shape.embedding_length, gated)
 
 
 def lightning(context: GraphContext, layer: int, x: Node) -> Node:

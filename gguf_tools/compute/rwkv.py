@@ -19,6 +19,7 @@ def build_rwkv(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
     """Add the graph of an RWKV model or of a transformer distilled into one."""
     x = context.embedded()
     if not _distilled(context):
+        context.graph.owner = 0
         x = norm(context, x, traits)
     first: list[Node] = []
     for layer in layers:
@@ -58,7 +59,8 @@ def _layer(
         middle = graph.view(graph.inplace(mixed, x), *flat)
         if last:
             middle = pick_outputs(context, middle)
-        return graph.inplace(dense(context, layer, graph.inplace(middle)), middle)
+        fed = dense(context, layer, graph.inplace(middle, weights=True))
+        return graph.inplace(fed, middle)
     middle = graph.inplace(mixed, x)
     second = norm(context, middle, traits)
     before = graph.make(
@@ -81,9 +83,9 @@ def _layer(
 def _channel_mix(context: GraphContext, layer: int, x: Node, before: Node) -> Node:
     graph = context.graph
     difference = graph.inplace(before, x)
-    key_in = graph.inplace(graph.inplace(difference), x)
+    key_in = graph.inplace(graph.inplace(difference, weights=True), x)
     if context.has(layer, "channel_mix_receptance"):
-        gate_in = graph.inplace(graph.inplace(difference), x)
+        gate_in = graph.inplace(graph.inplace(difference, weights=True), x)
         gate = graph.inplace(graph.matmul(context.rows(layer, "channel_mix_receptance"), gate_in))
         key = graph.inplace(graph.matmul(context.rows(layer, "channel_mix_key"), key_in))
         value = graph.matmul(context.rows(layer, "channel_mix_value"), key)
@@ -102,7 +104,7 @@ def _time_mix7(context: GraphContext, layer: int, x: Node, before: Node, first: 
     lanes = 6 if gated else 5
     difference = graph.inplace(before, x)
     spread = graph.make((width, each, sequences, lanes), difference)
-    lerped = graph.inplace(graph.inplace(spread), x)
+    lerped = graph.inplace(graph.inplace(spread, weights=True), x)
 
     def lane() -> Node:
         return graph.view(lerped, width, tokens)
@@ -123,8 +125,8 @@ def _time_mix7(context: GraphContext, layer: int, x: Node, before: Node, first: 
         mixed = graph.inplace(gap, graph.inplace(low_rank("v")))
         value = graph.inplace(value, mixed)
     rate = graph.inplace(low_rank("a"))
-    normed_key = graph.make(split, graph.view(graph.inplace(key), *split))
-    scaled = graph.inplace(key)
+    normed_key = graph.make(split, graph.view(graph.inplace(key, weights=True), *split))
+    scaled = graph.inplace(key, weights=True)
     key = graph.inplace(key, graph.inplace(graph.inplace(rate, scaled), scaled))
     state = load_state(context, shape.recurrent_state)
     size = width * tokens + width * length * sequences
@@ -137,11 +139,15 @@ def _time_mix7(context: GraphContext, layer: int, x: Node, before: Node, first: 
         state,
     )
     save_state(context, out)
-    mixed = graph.view(out, *split)
     if context.has(layer, "time_mix_ln"):
-        mixed = graph.inplace(graph.view(graph.make(split, mixed), width, tokens))
-    mixed = graph.view(mixed, width, tokens)
-    bonus = graph.make((1, *split[1:]), graph.inplace(parts[2], parts[0]))
+        mixed = graph.view(out, *split)
+        mixed = graph.view(graph.make(split, mixed), width, tokens)
+        mixed = graph.inplace(mixed, weights=True)
+    else:
+        mixed = graph.view(out, width, tokens)
+    bonus = graph.inplace(parts[2], parts[0])
+    bonus = graph.inplace(bonus, graph.outside(layer, 4 * width))
+    bonus = graph.make((1, *split[1:]), bonus)
     weighted = graph.view(graph.inplace(parts[3], bonus), width, tokens)
     mixed = graph.inplace(mixed, weighted)
     if gated:
@@ -158,20 +164,23 @@ def _time_mix6(context: GraphContext, layer: int, x: Node, before: Node) -> Node
     split = (length, width // length, tokens)
     difference = graph.view(graph.inplace(before, x), width, tokens)
     current = graph.view(x, width, tokens)
-    base = graph.inplace(graph.inplace(difference), current)
+    base = graph.inplace(graph.inplace(difference, weights=True), current)
     low = context.rows(layer, "time_mix_w1")
     inner = graph.inplace(graph.matmul(low, base))
     inner = graph.make((low // 5, 1, tokens, 5), graph.view(inner, low // 5, 1, 5, tokens))
-    opened = graph.make((width, 1, tokens, 5), inner)
+    matrices = graph.outside(layer, context.tensor(layer, "time_mix_w2").size_bytes)
+    opened = graph.make((width, 1, tokens, 5), matrices, inner)
     fused = context.has(layer, "time_mix_lerp_fused")
     if fused:
-        opened = graph.inplace(graph.inplace(graph.inplace(opened), difference), current)
+        opened = graph.inplace(graph.inplace(opened, weights=True), difference)
+        opened = graph.inplace(opened, current)
 
     def lane() -> Node:
         part = graph.view(opened, width, tokens)
         if fused:
             return part
-        return graph.inplace(graph.inplace(graph.inplace(part), difference), current)
+        part = graph.inplace(graph.inplace(part, weights=True), difference)
+        return graph.inplace(part, current)
 
     decay_in, key_in, value_in, receptance_in, gate_in = (lane() for _ in range(5))
     receptance = graph.matmul(width, receptance_in)
@@ -181,14 +190,17 @@ def _time_mix6(context: GraphContext, layer: int, x: Node, before: Node) -> Node
         key, value = graph.make((width, tokens), key), graph.make((width, tokens), value)
     inner = graph.inplace(graph.matmul(context.rows(layer, "time_mix_decay_w1"), decay_in))
     decay = graph.inplace(graph.inplace(graph.matmul(width, inner)))
+    parts = [graph.view(part, *split) for part in (key, value, receptance, decay)]
+    if _distilled(context):
+        parts[0] = graph.inplace(parts[0], graph.inplace(parts[0], parts[3]))
     state = load_state(context, shape.recurrent_state)
     size = width * tokens + width * length * sequences
-    parts = [graph.view(part, *split) for part in (key, value, receptance, decay)]
-    out = graph.make((size,), *parts, state)
+    out = graph.make((size,), *parts, state, weights=not _distilled(context))
     save_state(context, out)
     mixed = graph.view(out, *split)
     if not _distilled(context):
-        mixed = graph.inplace(graph.view(graph.make(split, mixed), width, tokens))
+        mixed = graph.view(graph.make(split, mixed), width, tokens)
+        mixed = graph.inplace(mixed, weights=True)
     mixed = graph.view(mixed, width, tokens)
     gate = graph.inplace(graph.matmul(width, gate_in))
     mixed = graph.inplace(mixed, gate)

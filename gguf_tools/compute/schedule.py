@@ -78,7 +78,10 @@ def devices_of(graph: Graph, layers: Sequence[int]) -> dict[Node, int]:
     for node in graph.nodes:
         if node.view:
             root = node.root
-            home[node] = home.get(root, _CPU) if root is not None else _CPU
+            if node.place != ANYWHERE:  # a view of a cache
+                home[node] = _CPU if node.place == HOST else layers[node.place]
+            else:
+                home[node] = home.get(root, _CPU) if root is not None else _CPU
             continue
         for source in node.sources:
             if source not in home and not source.sources:

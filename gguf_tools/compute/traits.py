@@ -37,6 +37,7 @@ class ExpertTraits:
 
     gating: Gating | None = None
     normed: bool | None = True
+    activation_steps: int = 1  # of experts without a gate
     before: bool = False  # weights go to the input, not to the output (llama4)
 
 
@@ -47,7 +48,8 @@ class Traits:
     ``parallel``: attention and feed-forward read the same norm ("shared") or each its own ("own").
     ``pick`` says where the rows that are wanted are picked: in the last layer, before the last
     norm or after it. ``logit_steps``, ``soft_cap`` and ``activation_steps`` count operations in
-    place.
+    place. ``norm_first``: the first norm is computed before states are read. ``single_block``: a
+    layer either mixes tokens or feeds forward.
     """
 
     layer_norm: bool = False
@@ -58,13 +60,15 @@ class Traits:
     scaled_embedding: bool = False
     parallel: Literal["shared", "own"] | None = None
     parallel_order: Literal["attention_first", "ffn_first", "ffn_attention"] = "attention_first"
-    residual_first: Literal["no", "attention", "ffn"] = "no"
+    residual_first: Literal["no", "attention", "ffn", "both"] = "no"
     pick: Literal["last_layer", "before_norm", "after_norm"] = "last_layer"
     scaled_q: bool = False
     soft_cap: int = 0
     logit_steps: int = 0
     activation_steps: int = 1
     early_router: bool = False
+    norm_first: bool = False
+    single_block: bool = False
     attention: AttentionTraits = field(default_factory=AttentionTraits)
     experts: ExpertTraits = field(default_factory=ExpertTraits)
 
@@ -73,6 +77,13 @@ _NO_ROPE: Final = AttentionTraits(rope="never")
 _BY_KEY: Final = ExpertTraits(normed=None)
 _UNNORMED: Final = ExpertTraits(gating="softmax", normed=False)
 _LAYER_NORM: Final = Traits(layer_norm=True)
+_NEMOTRON_H: Final = Traits(
+    single_block=True,
+    pick="after_norm",
+    activation_steps=2,
+    attention=_NO_ROPE,
+    experts=ExpertTraits(gating="sigmoid", normed=None, activation_steps=2),
+)
 
 TRAITS: Final[dict[str, Traits]] = {
     "afmoe": Traits(
@@ -138,10 +149,11 @@ TRAITS: Final[dict[str, Traits]] = {
     "hy_v3": Traits(pick="after_norm", experts=_BY_KEY),
     "jais": Traits(layer_norm=True, attention=_NO_ROPE),
     "jais2": Traits(layer_norm=True, activation_steps=2),
-    "jamba": Traits(attention=_NO_ROPE, experts=_UNNORMED),
-    "kimi-linear": Traits(attention=_NO_ROPE, experts=_BY_KEY),
+    "jamba": Traits(residual_first="both", attention=_NO_ROPE, experts=_UNNORMED),
+    "kimi-linear": Traits(norm_first=True, attention=_NO_ROPE, experts=_BY_KEY),
     "laguna": Traits(experts=_BY_KEY),
-    "lfm2moe": Traits(experts=ExpertTraits(normed=True)),
+    "lfm2": Traits(residual_first="both"),
+    "lfm2moe": Traits(residual_first="both", experts=ExpertTraits(normed=True)),
     "llama4": Traits(
         attention=AttentionTraits(
             rope="three_of_four", plain_norm_after_rope=True, scaled_without_rope=True
@@ -158,6 +170,8 @@ TRAITS: Final[dict[str, Traits]] = {
     "muse-glimmer": Traits(
         embedding_norm=True, post_norm=True, attention=AttentionTraits(rope="sliding")
     ),
+    "nemotron_h": _NEMOTRON_H,
+    "nemotron_h_moe": _NEMOTRON_H,
     "nemotron": Traits(layer_norm=True, activation_steps=2),
     "nomic-bert-moe": Traits(experts=_UNNORMED),
     "olmo": _LAYER_NORM,
@@ -170,9 +184,9 @@ TRAITS: Final[dict[str, Traits]] = {
     "openelm": Traits(residual_first="attention"),
     "plamo": Traits(parallel="shared", parallel_order="ffn_attention"),
     "qwen2moe": Traits(experts=_UNNORMED),
-    "qwen35": Traits(pick="after_norm"),
-    "qwen35moe": Traits(pick="after_norm"),
-    "qwen3next": Traits(pick="after_norm"),
+    "qwen35": Traits(norm_first=True, pick="after_norm"),
+    "qwen35moe": Traits(norm_first=True, pick="after_norm"),
+    "qwen3next": Traits(norm_first=True, pick="after_norm"),
     "refact": Traits(attention=_NO_ROPE),
     "rwkv6": _LAYER_NORM,
     "rwkv7": _LAYER_NORM,

@@ -11,7 +11,15 @@ from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.feedforward import dense, experts, shared_expert
 from gguf_tools.compute.graph import Node
 from gguf_tools.compute.latent import latent_attention
-from gguf_tools.compute.recurrent import delta_net, kda, lightning, mamba, mamba2, short_convolution
+from gguf_tools.compute.recurrent import (
+    delta_net,
+    kda,
+    lightning,
+    mamba,
+    mamba2,
+    plamo2_mamba,
+    short_convolution,
+)
 from gguf_tools.compute.traits import Traits
 
 __all__ = ["build_transformer", "feed_forward", "finish", "norm", "pick_outputs"]
@@ -20,6 +28,9 @@ __all__ = ["build_transformer", "feed_forward", "finish", "norm", "pick_outputs"
 def norm(context: GraphContext, x: Node, traits: Traits) -> Node:
     """Return ``x`` normed; RMS norms may overwrite it, others never do."""
     graph = context.graph
+    if context.shape.loops > 1:
+        # Weights of another layer may follow, and then the norm runs where its input does.
+        return graph.inplace(graph.inplace(x), weights=True)
     if traits.layer_norm:
         return graph.make(x.ne, x, weights=True)
     return graph.inplace(x, weights=True)
@@ -61,9 +72,10 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     each = context.shape.layers // context.shape.loops
     for layer in layers:
         last = layer == layers[-1] and traits.pick == "last_layer"
-        graph.owner = layer
+        graph.owner = layer % each  # looped models run the same matrices again
         x = _layer(context, layer, x, traits, last=last)
         if context.shape.loops > 1 and (layer + 1) % each == 0 and layer != layers[-1]:
+            graph.owner = context.shape.layers_all
             x = norm(context, x, traits)
     finish(context, x, traits)
 
@@ -72,8 +84,17 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
     graph, shape = context.graph, context.shape
     if shape.heads[layer] == 0 and shape.architecture == "deci":
         return _headless(context, layer, x, traits, last=last)
+    if shape.architecture == "falcon-h1":
+        return _two_mixers(context, layer, x, traits, last=last)
+    if traits.single_block:
+        inner = norm(context, x, traits)
+        fed = shape.feed_forward[layer] != 0
+        build = feed_forward if fed else mix
+        return graph.inplace(build(context, layer, inner, traits), x)
     router = graph.matmul(shape.experts, x) if traits.early_router else None
     normed = norm(context, x, traits) if traits.pre_norm else x
+    if traits.norm_first:
+        graph.expand(normed)
     inner = normed
     if context.has(layer, "attn_norm_2") and traits.parallel:
         inner = norm(context, x, traits)
@@ -96,7 +117,7 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
         return graph.inplace(graph.inplace(attended, fed), residual)
     if traits.post_norm or _post_attention(context, layer):
         attended = norm(context, attended, traits)
-    if traits.residual_first == "attention":
+    if traits.residual_first in {"attention", "both"}:
         middle = graph.inplace(residual, attended)
     else:
         middle = graph.inplace(attended, residual)
@@ -106,8 +127,20 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
     fed = feed_forward(context, layer, fed, traits, router=router)
     if traits.post_norm or context.has(layer, "post_ffw_norm"):
         fed = norm(context, fed, traits)
-    if traits.residual_first == "ffn":
+    if traits.residual_first in {"ffn", "both"}:
         return graph.inplace(middle, fed)
+    return graph.inplace(fed, middle)
+
+
+def _two_mixers(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: bool) -> Node:
+    """Return a layer of attention beside a state (Falcon H1), which norms its input for each."""
+    graph = context.graph
+    attended = _attention(context, layer, norm(context, x, traits), traits)
+    mixed = mamba2(context, layer, norm(context, x, traits))
+    middle = graph.inplace(graph.inplace(attended, mixed), x)
+    if last:
+        middle = pick_outputs(context, middle)
+    fed = feed_forward(context, layer, norm(context, middle, traits), traits)
     return graph.inplace(fed, middle)
 
 
@@ -135,12 +168,10 @@ def _headless(context: GraphContext, layer: int, x: Node, traits: Traits, *, las
 
 def mix(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
     """Return what a layer takes from other tokens: by attention, by a state, or by both."""
-    graph, shape = context.graph, context.shape
-    arch = shape.architecture
-    if arch == "falcon-h1":
-        attended = _attention(context, layer, x, traits)
-        return graph.inplace(attended, mamba2(context, layer, x))
+    shape = context.shape
     if shape.recurrent[layer]:
+        if shape.architecture == "plamo2":
+            return plamo2_mamba(context, layer, x)
         if shape.kda_head_length:
             return kda(context, layer, x)
         if shape.shortconv_cache:
