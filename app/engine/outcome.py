@@ -42,9 +42,7 @@ _REMOTE_LOST = re.compile(
 _ASSERTION = re.compile(r"GGML_ASSERT\((?P<what>.*)\) failed|GGML_ABORT", re.IGNORECASE)
 
 
-def remote_devices(
-    devices: Iterable[DeviceInfo], used: Container[str]
-) -> tuple[DeviceInfo, ...]:
+def remote_devices(devices: Iterable[DeviceInfo], used: Container[str]) -> tuple[DeviceInfo, ...]:
     """Return those of other computers among the devices used."""
     return tuple(item for item in devices if item.backend == "RPC" and item.name in used)
 

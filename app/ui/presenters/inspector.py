@@ -186,7 +186,9 @@ class InspectorPresenter(QObject):
         plan: Plan | None
         try:
             plan = make_plan(
-                facts, load_settings(values, facts), machine_for(hello, self._bandwidth, self._options.devices)
+                facts,
+                load_settings(values, facts),
+                machine_for(hello, self._bandwidth, self._options.devices),
             )
         except ValueError:  # settings that no plan can be made for: the engine will say why
             plan = None
