@@ -1,7 +1,7 @@
 """A llama.cpp RPC server of this machine, in a process of its own: it stands in for a GPU.
 
-The server is the engine's own; its device is the processor. `memory_bytes` makes it a small
-device: it reports so much, and the process can't have more.
+The server is the engine's own; its device is the processor. With ``memory_bytes`` it is a small
+device: it reports that much memory, counts what is taken of it, and has no more to give.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ def free_port() -> int:
 
 @contextmanager
 def rpc_server(
-    *, memory_bytes: int | None = None, limit_bytes: int | None = None, threads: int = 1
+    *, memory_bytes: int | None = None, threads: int = 1, port: int | None = None
 ) -> Iterator[RpcServer]:
     """Run a server.
 
     Args:
-        memory_bytes: what its device says that it has and has free; the machine's if left out.
-        limit_bytes: what the process can really have beside what it holds at its start.
+        memory_bytes: memory of its device; the machine's if left out.
         threads: threads that compute.
+        port: where it listens; a free one if left out.
     """
-    endpoint = f"127.0.0.1:{free_port()}"
+    endpoint = f"127.0.0.1:{free_port() if port is None else port}"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.helpers.rpc_server", endpoint, str(memory_bytes or 0),
-         str(limit_bytes or 0), str(threads)],
+         str(threads)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
@@ -98,40 +98,69 @@ def load_engine() -> Any:
     return load_shared_library("llama", Path(llama_cpp.__file__).parent / "lib")
 
 
-_GET_MEMORY = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
-)
+_SIZE = ctypes.POINTER(ctypes.c_size_t)
+_GET_MEMORY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, _SIZE, _SIZE)
+_ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-def _small_device(device: int, memory_bytes: int) -> Any:
-    """Make a device report so much memory: ``get_memory`` is the third of its functions
-    (``ggml_backend_device_i`` in ggml/src/ggml-backend-impl.h).
+class _SmallDevice:
+    """Makes a device give out so many bytes and no more, and tell what is left.
+
+    Functions are replaced in ggml's own structures (ggml/src/ggml-backend-impl.h):
+    ``get_memory`` is the third of a device, ``alloc_buffer`` the second of a buffer type,
+    ``free_buffer`` the first of a buffer.
     """
 
-    def tell(_device: int, free: Any, total: Any) -> None:
-        free[0] = total[0] = memory_bytes
+    def __init__(self, library: Any, device: int, memory_bytes: int) -> None:
+        self._total = memory_bytes
+        self._sizes: dict[int, int] = {}
+        library.ggml_backend_dev_buffer_type.restype = ctypes.c_void_p
+        library.ggml_backend_dev_buffer_type.argtypes = [ctypes.c_void_p]
+        kind = _functions(library.ggml_backend_dev_buffer_type(device))
+        self._allocate_really = _ALLOCATE(kind[1])
+        self._free_really: Any = None
+        self._callbacks = (
+            _GET_MEMORY(self._memory), _ALLOCATE(self._allocate), _FREE(self._free)
+        )  # fmt: skip
+        memory, allocate, self._free_address = (
+            ctypes.cast(callback, ctypes.c_void_p).value or 0 for callback in self._callbacks
+        )
+        _functions(device)[2] = memory
+        kind[1] = allocate
 
-    callback = _GET_MEMORY(tell)
-    functions = ctypes.cast(device, ctypes.POINTER(ctypes.c_void_p))
-    functions[2] = ctypes.cast(callback, ctypes.c_void_p).value or 0
-    return callback
+    def _left(self) -> int:
+        return self._total - sum(self._sizes.values())
+
+    def _memory(self, _device: int, free: Any, total: Any) -> None:
+        free[0], total[0] = self._left(), self._total
+
+    def _allocate(self, kind: int, size_bytes: int) -> int | None:
+        if size_bytes > self._left():
+            return None
+        buffer: int | None = self._allocate_really(kind, size_bytes)
+        if buffer:
+            self._sizes[buffer] = size_bytes
+            functions = _functions(buffer)
+            self._free_really = self._free_really or _FREE(functions[0])
+            functions[0] = self._free_address
+        return buffer
+
+    def _free(self, buffer: int) -> None:
+        self._sizes.pop(buffer, None)
+        self._free_really(buffer)
 
 
-def _limit(beyond_bytes: int) -> None:
-    import resource
-
-    status = Path("/proc/self/status").read_text()
-    now = next(line for line in status.splitlines() if line.startswith("VmSize"))
-    most = int(now.split()[1]) * 1024 + beyond_bytes
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+def _functions(structure: int) -> Any:
+    return ctypes.cast(structure, ctypes.POINTER(ctypes.c_void_p))
 
 
-def _serve(endpoint: str, memory_bytes: int, limit_bytes: int, threads: int) -> None:
+def _serve(endpoint: str, memory_bytes: int, threads: int) -> None:
     library = load_engine()
     library.ggml_backend_dev_by_type.restype = ctypes.c_void_p
     library.ggml_backend_dev_by_type.argtypes = [ctypes.c_int]
     device = library.ggml_backend_dev_by_type(0)
-    kept = _small_device(device, memory_bytes) if memory_bytes else None
+    kept = _SmallDevice(library, device, memory_bytes) if memory_bytes else None
     devices = (ctypes.c_void_p * 1)(device)
     library.ggml_backend_rpc_start_server.argtypes = [
         ctypes.c_char_p,
@@ -140,11 +169,9 @@ def _serve(endpoint: str, memory_bytes: int, limit_bytes: int, threads: int) -> 
         ctypes.c_size_t,
         ctypes.c_void_p,
     ]
-    if limit_bytes:
-        _limit(limit_bytes)
     library.ggml_backend_rpc_start_server(endpoint.encode(), None, threads, 1, devices)
     del kept
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], *map(int, sys.argv[2:5]))
+    _serve(sys.argv[1], *map(int, sys.argv[2:4]))
