@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gguf_tools import roles
+from gguf_tools.expected import expected_share
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding
 from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
@@ -16,7 +17,6 @@ from gguf_tools.placement import CPU
 from gguf_tools.plan import Plan
 from gguf_tools.rates import (
     decode_ceiling,
-    expected_share,
     prefill_flops,
     prefill_seconds,
     token_bytes,
@@ -71,11 +71,18 @@ def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
         context=round_up(int(context), _CELLS),
         sequences=sequences,
         unified=sequences > 1,
-        outputs=sequences,
+        outputs=_output_rows(values, sequences),
         extra_buffers=not values.get("compatibility", False),
         split=parse_split(values.get("tensor_split")),
         **chosen,
     )
+
+
+def _output_rows(values: Mapping[str, Any], sequences: int) -> int:
+    """Return the rows of logits that a step can give: one a sequence, or a draft's and one more."""
+    if not values.get("draft"):
+        return sequences
+    return max(sequences, int(values.get("draft_tokens") or 0) + 1)
 
 
 def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
@@ -178,9 +185,7 @@ def step_point(plan: Plan, depth: int, sequences: int = 1) -> RatePoint:
         sequences=sequences,
         experts_on_cpu=plan.load.experts_on_cpu,
     )
-    expected = expected_share(
-        reads, machine, shape, flash_attention=memory.settings.flash_attention
-    )
+    expected = expected_share(reads, machine, memory.settings, memory.placement)
     ceiling = decode_ceiling(reads, machine)
     return RatePoint(
         depth=depth,

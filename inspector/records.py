@@ -47,7 +47,8 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     the reply so far, seconds since its first token), along the reply. ``load_id`` names the
     `LoadRecord` under which the turn ran, ``peak_bytes`` the most private memory that the engine's
     process held in it. Where ``replies_at_once`` were decoded in one batch, ``decode_s`` is this
-    reply's own, and the first reply's record has the tokens of all and the time they took.
+    reply's own, and the first reply's record has the tokens of all and the time they took. With a
+    draft model ``accepted_tokens`` of the ``drafted_tokens`` were right.
     """
 
     n_ctx: int
@@ -70,6 +71,13 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     replies_at_once: int = 1
     batch_reply_tokens: int = 0
     batch_decode_s: float = 0.0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
+
+    @property
+    def accepted_share(self) -> float | None:
+        """Share of the drafted tokens that were right, 0 to 1, None without a draft."""
+        return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None
 
     @property
     def batch_per_s(self) -> float | None:
@@ -175,15 +183,19 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bytes_per_s(self) -> float:
-        """Return the median of the passes."""
-        return median(self.samples)
+        """Return the upper quartile of the passes.
+
+        Whatever else runs only makes a pass slower, and a ceiling must not be too low.
+        """
+        ordered = sorted(self.samples)
+        return ordered[-1 - len(ordered) // 4]
 
     @property
     def spread(self) -> float:
-        """Return the half width of the middle half of the passes, relative to the median."""
+        """Return the half width of the middle half of the passes, relative to their median."""
         ordered = sorted(self.samples)
         quarter = len(ordered) // 4
-        return (ordered[-1 - quarter] - ordered[quarter]) / 2 / self.bytes_per_s
+        return (ordered[-1 - quarter] - ordered[quarter]) / 2 / median(ordered)
 
     @property
     def cached(self) -> bool:

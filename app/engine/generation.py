@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.engine.cache import PrefixCache
+from app.engine.drafting import Draft
 from app.engine.interface import Aborted, EngineFailure, EngineModel
 from app.engine.protocol import SamplingOptions
 from app.engine.reply import Listener, Outcome, RunningReply, prompt_stats
@@ -31,8 +32,12 @@ class Generation:
         cache: PrefixCache,
         listener: Listener,
         stopped: Callable[[], bool],
+        draft: Draft | None = None,
     ) -> None:
         self._model = model
+        self._draft = draft
+        self._drafted_tokens = 0
+        self._accepted_tokens = 0
         self._cache = cache
         self._listener = listener
         self._stopped = stopped
@@ -71,6 +76,9 @@ class Generation:
                 )
             prefill_started = time.monotonic()
             evaluated = self._prefill(new, reuse.kept)
+            if self._draft is not None and len(texts) == 1 and evaluated == len(new):
+                # Read here, so that its time counts as the prompt's.
+                self._draft.propose(prompt, 1)
             stats = msgspec.structs.replace(
                 prompt_stats(self._model, prompt, reuse, evaluated),
                 prefill_s=time.monotonic() - prefill_started,
@@ -81,6 +89,13 @@ class Generation:
                 for reply in replies:
                     reply.stop = "stopped"
                     ended(reply.number, reply.outcome(stats, received_s))
+            elif len(replies) == 1 and self._draft is not None:
+                self._write_drafted(replies[0], prompt, self._draft)
+                stats = msgspec.structs.replace(
+                    stats,
+                    drafted_tokens=self._drafted_tokens,
+                    accepted_tokens=self._accepted_tokens,
+                )
             elif len(replies) == 1:
                 self._write(replies[0], len(prompt))
             else:
@@ -148,6 +163,46 @@ class Generation:
                 break
             cache.extend((token,))
             position += 1
+        reply.finish()
+
+    def _write_drafted(self, reply: RunningReply, prompt: Sequence[int], draft: Draft) -> None:
+        """Draw tokens and check drafted ones along with them, until the reply ends."""
+        model, cache, listener, stopped = self._model, self._cache, self._listener, self._stopped
+        tokens = list(prompt)
+        token = reply.draw(len(tokens))
+        while token is not None:
+            if stopped():
+                reply.stop = "stopped"
+                break
+            listener.before_token(len(reply.tokens))
+            position = len(tokens)
+            tokens.append(token)
+            guesses = draft.propose(tokens, model.info.n_ctx - position - 2)
+            batch = (token, *guesses)
+            try:
+                model.decode_each(batch, range(position, position + len(batch)), (0,) * len(batch))
+            except Aborted:
+                cache.resync()
+                reply.stop = "stopped"
+                break
+            except EngineFailure as failure:
+                if failure.kind != "does_not_fit":
+                    reply.finish()
+                    raise
+                reply.stop = "context_full"
+                break
+            self._drafted_tokens += len(guesses)
+            row = 0
+            token = reply.draw(position + 1, row)
+            while row < len(guesses) and token == guesses[row]:
+                tokens.append(token)
+                row += 1
+                listener.before_token(len(reply.tokens))
+                token = reply.draw(position + 1 + row, row)
+            self._accepted_tokens += row
+            cache.extend(batch[: row + 1])
+            if row < len(guesses):
+                cache.resync()  # what was guessed wrong is cut off
         reply.finish()
 
     def _write_several(

@@ -21,6 +21,7 @@ import msgspec
 from app.engine.bench import run_test
 from app.engine.cache import PrefixCache, Reuse
 from app.engine.check import file_problem
+from app.engine.drafting import Draft, mismatch
 from app.engine.faults import Faults
 from app.engine.generation import Generation
 from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
@@ -45,6 +46,7 @@ from app.engine.protocol import (
     Hello,
     Load,
     Loaded,
+    LoadOptions,
     Measure,
     Measured,
     MemoryNow,
@@ -80,12 +82,27 @@ _MOST_SAMPLES = 256
 class _Loaded:
     """A model with what belongs to it."""
 
-    def __init__(self, model: EngineModel, template: ChatTemplate) -> None:
+    def __init__(
+        self, model: EngineModel, template: ChatTemplate, draft: Draft | None = None
+    ) -> None:
         self.model = model
+        self.draft = draft
         self.template = template
         self.cache = PrefixCache(model)
         self.prompts = PromptBuilder(model, template)
         self.load_s: float | None = model.info.load_s
+
+    def abort(self, on: bool) -> None:
+        """Make evaluations end early, or no longer."""
+        self.model.abort(on)
+        if self.draft is not None:
+            self.draft.model.abort(on)
+
+    def close(self) -> None:
+        """Free what it holds."""
+        if self.draft is not None:
+            self.draft.close()
+        self.model.close()
 
     def reply_text(self, prompt: BuiltPrompt, request: Generate) -> ReplyText:
         """Return what will turn the reply's tokens into text, and end it where it has to end."""
@@ -135,7 +152,7 @@ class Worker:
         self._stop = True
         loaded = self._loaded
         if loaded is not None:
-            loaded.model.abort(True)
+            loaded.abort(True)
 
     # --- in the main thread ---
 
@@ -167,7 +184,7 @@ class Worker:
             self._current = request.id
             self._stop = False
             if self._loaded is not None:
-                self._loaded.model.abort(False)
+                self._loaded.abort(False)
             cancelled = request.id in self._cancelled
             # Ids rise: what is older has ended.
             self._cancelled = {known for known in self._cancelled if known > request.id}
@@ -263,11 +280,13 @@ class Worker:
     def _free(self) -> None:
         loaded, self._loaded = self._loaded, None
         if loaded is not None:
-            loaded.model.close()
+            loaded.close()
 
     def _load(self, request: Load) -> None:
         self._free()
         self._check_file(request.path)
+        if request.options.draft is not None:
+            self._check_file(request.options.draft)
         sent_s = 0.0
 
         def progress(fraction: float) -> bool:
@@ -279,8 +298,14 @@ class Worker:
                 self._outbox.send(Progress(id=request.id, phase="load", fraction=fraction))
             return not self._stop
 
-        model = self._engine.load(request.path, request.options, progress)
+        options = request.options
+        if options.draft is not None:
+            rows = max(options.outputs or 0, options.draft_tokens + 1)
+            options = msgspec.structs.replace(options, outputs=rows)
+        model = self._engine.load(request.path, options, progress)
+        draft: Draft | None = None
         try:
+            draft, refused = self._load_draft(model, options, progress)
             vocab = model.vocab
             template = ChatTemplate(
                 model.template_source,
@@ -290,11 +315,37 @@ class Worker:
                 self._renderer,
                 known_tokens=lambda text: text in vocab.specials or text in vocab.user_defined,
             )
-            self._loaded = _Loaded(model, template)
+            self._loaded = _Loaded(model, template, draft)
         except BaseException:
+            if draft is not None:
+                draft.close()
             model.close()
             raise
-        self._finish(Loaded(id=request.id, model=self._info(model.info, template)))
+        info = self._info(model.info, template)
+        if draft is not None:
+            info = msgspec.structs.replace(info, draft=draft.model.info.name)
+        elif refused is not None:
+            info = msgspec.structs.replace(info, notices=(*info.notices, refused))
+        self._finish(Loaded(id=request.id, model=info))
+
+    def _load_draft(
+        self, model: EngineModel, options: LoadOptions, progress: Callable[[float], bool]
+    ) -> tuple[Draft | None, str | None]:
+        """Return the draft model, or a sentence why there is none: the chat goes on without."""
+        if options.draft is None:
+            return None, None
+        own = msgspec.structs.replace(
+            options, n_ctx=model.info.n_ctx, draft=None, sequences=1, outputs=None, template=None
+        )
+        try:
+            small = self._engine.load(options.draft, own, progress)
+        except EngineFailure as failure:
+            return None, f"No draft model is used: {failure.message}"
+        refused = mismatch(model, small)
+        if refused is not None:
+            small.close()
+            return None, f"No draft model is used: {refused}"
+        return Draft(small, options.draft_tokens), None
 
     def _dry_run(self, request: DryRun) -> None:
         self._check_file(request.path)
@@ -428,7 +479,9 @@ class Worker:
                     )
                 )
 
-        generation = Generation(loaded.model, loaded.cache, listener, lambda: self._stop)
+        generation = Generation(
+            loaded.model, loaded.cache, listener, lambda: self._stop, loaded.draft
+        )
         outcomes = generation.run(
             prompt.tokens,
             [loaded.reply_text(prompt, request) for _ in range(request.replies)],

@@ -94,6 +94,17 @@ def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
                 tip=_tr("Generated tokens after the first, over their time."),
             )
         )
+    if stats.accepted_share is not None:
+        figures.append(
+            Figure(
+                _tr("draft"),
+                f"{stats.accepted_share * 100:.0f}",
+                _tr("% right"),
+                tip=_tr(
+                    "The draft model guessed {0} tokens, {1} of them were what this model wrote."
+                ).format(f"{stats.drafted_tokens:,}", f"{stats.accepted_tokens:,}"),
+            )
+        )
     if stats.batch_per_s is not None:
         figures.append(
             Figure(

@@ -70,6 +70,8 @@ class LoadOptions(Value, frozen=True, kw_only=True):
     swa_full: bool = False
     sequences: int = 1
     outputs: int | None = None  # rows of logits a step can give; None: one a sequence
+    draft: str | None = None  # a small model that drafts tokens for this one to check
+    draft_tokens: int = 4  # most tokens it drafts a step
     unified: bool | None = None  # one cache for all sequences; None: if there are several
     compatibility: bool = False  # use_extra_bufts off: no AMX, no repacked kernels
     template: str | None = None  # name of a built-in chat template, in place of the file's
@@ -217,3 +219,4 @@ class ModelInfo(Value, frozen=True, kw_only=True):
     devices_used: tuple[str, ...] = ()  # names of those that layers could be offloaded to
     layers_asked: int = 0  # as the options ask for them; all is ``layers_total``
     sequences: int = 1  # replies that it can write at once
+    draft: str | None = None  # name of its draft model
