@@ -26,6 +26,7 @@ from app.paths import Paths, default_paths
 __all__ = [
     "PACKS_VARIABLE",
     "Pack",
+    "backend_name",
     "built_in_backends",
     "cpu_variants",
     "engine_folder",
@@ -45,6 +46,7 @@ _NAMES: Final = {
     "cuda": "CUDA",
     "hip": "ROCm",
     "metal": "Metal",
+    "mtl": "Metal",  # as the engine calls it
     "opencl": "OpenCL",
     "rpc": "RPC",
     "sycl": "SYCL",
@@ -83,10 +85,15 @@ def _backends(folder: Path) -> list[tuple[str, str, Path]]:
     return found
 
 
+def backend_name(name: str) -> str:
+    """Return a backend's name for people, from a file's name for it or the engine's."""
+    return _NAMES.get(name.lower(), name)
+
+
 def built_in_backends(folder: Path | None) -> tuple[str, ...]:
     """Return the names of the backends in the engine's folder, in alphabetical order."""
     kinds = {kind for kind, _, _ in _backends(folder)} if folder is not None else set()
-    return tuple(sorted(_NAMES.get(kind, kind.upper()) for kind in kinds))
+    return tuple(sorted(backend_name(kind) for kind in kinds))
 
 
 def cpu_variants(folder: Path) -> dict[str, Path]:

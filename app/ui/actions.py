@@ -140,6 +140,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
     ),
     ActionSpec("keyboard_map", "Keyboard map", ("F1", "Ctrl+/"), "help"),
     ActionSpec("logs", "Show log files", (), "help"),
+    ActionSpec("updates", "Look for updates…", (), "help"),
     ActionSpec(
         "about",
         "About Plimsoll",

@@ -37,6 +37,7 @@ from app.ui.presenters.inspector import InspectorPresenter
 from app.ui.presenters.library import LibraryPresenter
 from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.presenters.models import ModelsPresenter
+from app.ui.presenters.planner import PlannerPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
 from app.ui.presenters.updates import UpdatesPresenter
@@ -135,6 +136,16 @@ class Application(QObject):
             self,
         )
         self.updates = UpdatesPresenter(self.window, self)
+        self.planner = PlannerPresenter(
+            self.scanner,
+            choices,
+            self.engine,
+            self.state,
+            self.window,
+            self.themes,
+            self.inspector.freed_bytes,
+            self,
+        )
         self._shown_chat: str | None = None
         self._closing = False
         self.has_ended = False  # the engine has left; what is open can be released
@@ -163,6 +174,7 @@ class Application(QObject):
         self.preferences.changed.connect(self._on_setting)
         self.models_page.chat_wanted.connect(self.library.choose)
         self.models_page.load_settings_wanted.connect(self.preferences.open_load_settings)
+        self.models_page.plan_wanted.connect(self.planner.plan_file)
         self.models_page.get_models_wanted.connect(self.downloads.show_page)
         self.downloads.arrived.connect(self.scanner.scan)
         self.downloads.chat_requested.connect(self.library.choose)
@@ -355,6 +367,7 @@ class Application(QObject):
         self._retry.stop()
         self.state.set_blob("window", self.window.save_state())
         self.chats.keep_draft()
+        self.planner.close()
         self.controller.runner.save_now()
         self.models_page.close()
         self.downloads.close()

@@ -17,9 +17,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui import tasks
+from app.ui.dialogs.licences import LicencesDialog
 from app.ui.dialogs.sizes import open_size
 from app.ui.icons import pixmap
 from app.ui.theme import ThemeManager
+from resources.licences import licence_text
 
 __all__ = ["AboutDialog"]
 
@@ -38,6 +41,7 @@ class AboutDialog(QDialog):
         self.setObjectName("aboutDialog")
         self.setWindowTitle(self.tr("About Plimsoll"))
         theme = themes.theme
+        self._themes = themes
         self._report = "\n".join(
             [f"Plimsoll {version}", *(f"{name}: {value}" for name, value in facts)]
         )
@@ -72,10 +76,14 @@ class AboutDialog(QDialog):
         copy = QPushButton(self.tr("Copy"), self)
         copy.setToolTip(self.tr("Copy these facts, for a fault report"))
         copy.clicked.connect(self.copy_report)
+        self.licences = QPushButton(self.tr("Licences"), self)
+        self.licences.setToolTip(self.tr("Show the licences of everything Plimsoll is made of"))
+        self.licences.clicked.connect(self.open_licences)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.reject)
         foot = QHBoxLayout()
         foot.addWidget(copy)
+        foot.addWidget(self.licences)
         foot.addStretch(1)
         foot.addWidget(buttons)
         column = QVBoxLayout(self)
@@ -93,3 +101,15 @@ class AboutDialog(QDialog):
     def copy_report(self) -> None:
         """Put the facts on the clipboard."""
         QGuiApplication.clipboard().setText(self._report)
+
+    @Slot()
+    def open_licences(self) -> None:
+        """Show the licences; they are gathered in a thread, since that reads many files."""
+        self.licences.setEnabled(False)
+        tasks.run(licence_text, self._show_licences, None, self)
+
+    def _show_licences(self, text: str) -> None:
+        self.licences.setEnabled(True)
+        dialog = LicencesDialog(self._themes, text, self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
+from app.engine.packs import backend_name, built_in_backends, engine_folder, find_packs
 from app.engine.qt_client import EngineProcess
 from app.paths import Paths
 from app.settings import SettingError, Settings, by_scope
@@ -261,6 +262,8 @@ class PreferencesPresenter(QObject):
                 (self.tr("Device"), f"{device.name} {device.description}")
                 for device in hello.devices
             ]
+        found = None if hello is None else {backend_name(d.backend) for d in hello.devices}
+        facts.append((self.tr("Backends"), _backends(found)))
         _open(AboutDialog(self._themes, version(), facts, self._window))
 
     def open_logs(self) -> None:
@@ -269,6 +272,37 @@ class PreferencesPresenter(QObject):
 
     def _say(self, sentence: str) -> None:
         self._window.chat.notices.show_notice(Notice("settings", sentence, "warning"))
+
+
+def _backends(found: set[str] | None) -> str:
+    """Return which backends this copy holds, and what each of them found on this computer.
+
+    Args:
+        found: names of the backends that have a device; None before the engine has told.
+    """
+    held = dict.fromkeys(built_in_backends(engine_folder()), "")
+    problems = {}
+    for pack in find_packs():
+        held.setdefault(pack.name, _tr("engine pack"))
+        if pack.problem is not None:
+            problems[pack.name] = pack.problem
+    lines = []
+    for name, whence in held.items():
+        if name in problems:
+            lines.append(problems[name])
+            continue
+        if found is None:
+            state = _tr("not asked yet")
+        elif name in found:
+            state = _tr("in use")
+        else:
+            state = _tr("no server named") if name == "RPC" else _tr("no device found")
+        lines.append(f"{name}: " + ", ".join(part for part in (whence, state) if part))
+    return "\n".join(lines) or _tr("the engine is not installed")
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("PreferencesPresenter", text)
 
 
 def _changed(sampling: Any) -> dict[str, Any]:

@@ -1,0 +1,3 @@
+"""The engine's libraries are chosen by `bundle.engine_libraries`; nothing more is collected."""
+
+hiddenimports: list[str] = []
