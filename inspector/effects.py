@@ -7,6 +7,7 @@ from typing import Final
 
 from gguf_tools.machine import Machine
 from gguf_tools.plan import Plan, make_plan
+from gguf_tools.split import device_names, is_named
 from gguf_tools.units import format_bytes
 from inspector.plan_record import Changes
 
@@ -35,11 +36,17 @@ def planned_again(
         chosen["context"] = changes["n_ctx"]
     if "compatibility" in changes:
         chosen["extra_buffers"] = not changes["compatibility"]
-    if not chosen:
+    machine = machine or plan.machine
+    if "devices" in changes:
+        text = changes["devices"]
+        names = device_names(None if text is None else str(text))
+        left = (item for item in machine.accelerators if is_named(names, item.name, item.description))
+        machine = replace(machine, accelerators=tuple(left))
+    elif not chosen:
         return None
     try:
         load = replace(plan.load, **chosen)  # type: ignore[arg-type]
-        return make_plan(plan.facts, load, machine or plan.machine, depth=depth)
+        return make_plan(plan.facts, load, machine, depth=depth)
     except ValueError:
         return None
 

@@ -13,10 +13,10 @@ from gguf_tools.machine import LOAD_LINE
 from gguf_tools.units import format_bytes, format_rate
 from inspector.budget import budgets
 from inspector.effects import effect_of, planned_again
-from inspector.plan_record import Changes, FindingRecord, FixRecord, PlanRecord
+from inspector.plan_record import Changes, FindingRecord, FixRecord, PlannedDevice, PlanRecord
 from inspector.records import LoadRecord
 from inspector.session import Session
-from inspector.speed import judge
+from inspector.speed import judge, network_words
 from inspector.views import BudgetView
 
 __all__ = ["WINDOW_NEAR", "findings_of"]
@@ -25,6 +25,7 @@ WINDOW_NEAR: Final = 0.85
 """Share of the window from which its end is worth a warning."""
 
 _WINDOW_FULL: Final = 0.97
+_NETWORK_SHARE: Final = 0.2  # of a token's time from which the network is worth a word
 _PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
 _STAY: Final = frozenset({"flash_off", "old_mla", "swa_full", "beyond_trained"})
 _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
@@ -85,9 +86,18 @@ def _smaller_context(session: Session) -> Iterator[FixRecord]:
 
 
 def _lost(session: Session, sentence: str, detail: str) -> FindingRecord:
-    fixes = (*_smaller_context(session), *_smaller_cache(session))
+    plan = session.plan
+    gone = [
+        item
+        for item in (() if plan is None else plan.devices)
+        if item.kind == "rpc" and item.description in sentence
+    ]
+    if plan is not None and gone:
+        fixes = tuple(_without(session, plan, item) for item in gone)
+    else:
+        fixes = (*_smaller_context(session), *_smaller_cache(session))
     return FindingRecord(
-        id="engine_lost", severity="error", text=sentence, cause=detail, fixes=tuple(fixes)
+        id="engine_lost", severity="error", text=sentence, cause=detail, fixes=fixes
     )
 
 
@@ -106,8 +116,9 @@ def _placement(session: Session, load: LoadRecord) -> Iterator[FindingRecord]:
                 "The engine lists no accelerator: this build of llama.cpp has no backend for it, "
                 "or its driver is missing."
                 if not accelerators
-                else f"{accelerators[0].name} is listed, but the engine put all on the processor."
-            ),
+                else f"{accelerators[0].name} is listed, but the engine put all on the processor. "
+                + " ".join(load.notices)
+            ).strip(),
             fixes=(FixRecord(text="How to get a GPU build", action="engine_build"),),
         )
         return
@@ -119,11 +130,41 @@ def _placement(session: Session, load: LoadRecord) -> Iterator[FindingRecord]:
             cause="This build of llama.cpp has no backend for it.",
             fixes=(FixRecord(text="How to get a GPU build", action="engine_build"),),
         )
+    yield from _network(session, plan)
     if plan is None or not accelerators or load.layers_offloaded >= load.layers_total:
         return
     yield _offload(session, load, plan, accelerators[0].name)
     if plan.settings.experts_on_cpu or plan.model.experts:
         yield from _experts(plan)
+
+
+def _network(session: Session, plan: PlanRecord | None) -> Iterator[FindingRecord]:
+    """Tell where the network takes much of each token."""
+    point = None if plan is None else plan.rate_at(session.used_tokens)
+    if plan is None or point is None or not point.ceiling:
+        return
+    for device in plan.devices:
+        share = device.network_s * point.ceiling
+        if share < _NETWORK_SHARE:
+            continue
+        words = network_words(device)
+        yield FindingRecord(
+            id=f"network/{device.name}",
+            severity="note",
+            text=f"The network to {device.description} takes {share:.0%} of each token's time.",
+            cause=f"{words[0].upper()}{words[1:]}.",
+            fixes=(_without(session, plan, device),),
+        )
+
+
+def _without(session: Session, plan: PlanRecord, device: PlannedDevice) -> FixRecord:
+    """Return the fix that loads the model on the other devices."""
+    others = [
+        item.description if item.kind == "rpc" else item.name
+        for item in plan.devices
+        if item.kind != "cpu" and item.name != device.name
+    ]
+    return _fix(session, f"Load without {device.name}", {"devices": ",".join(others) or "none"})
 
 
 def _offload(
@@ -138,7 +179,7 @@ def _offload(
         every = planned_again(session.planner, {"gpu_layers": -1}, depth=depth)
         if every is not None:
             whole = every.decode
-        if load.gpu_layers_asked >= 0:
+        if 0 <= load.gpu_layers_asked < load.layers_total:
             fixes.append(_fix(session, "All layers onto it", {"gpu_layers": -1}))
     fixes += [*_smaller_cache(session), *_smaller_context(session)]
     cost = ""

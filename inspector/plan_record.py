@@ -80,7 +80,11 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
-    """What is planned for a device, in bytes. Devices with the same ``pool`` share one memory."""
+    """What is planned for a device, in bytes. Devices with the same ``pool`` share one memory.
+
+    Of one on another computer (kind "rpc") ``description`` is the address; ``link_bytes_per_s`` and
+    ``round_trip_s`` were measured of the network, which adds ``network_s`` to a token.
+    """
 
     name: str
     kind: str
@@ -99,6 +103,9 @@ class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
     bandwidth_basis: str = "assumed"
     flops_per_s: float | None = None
     flops_basis: str = "assumed"
+    link_bytes_per_s: float | None = None
+    round_trip_s: float | None = None
+    network_s: float = 0.0
 
     @property
     def used_bytes(self) -> int:

@@ -13,6 +13,7 @@ from gguf_tools.expected import expected_share
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding
 from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
+from gguf_tools.network import network_seconds
 from gguf_tools.placement import CPU
 from gguf_tools.plan import Plan
 from gguf_tools.rates import (
@@ -223,7 +224,7 @@ def prefill_point(plan: Plan, depth: int, tokens: int) -> tuple[float | None, fl
 
 
 def _device(plan: Plan, item: DeviceMemory, index: int) -> PlannedDevice:
-    device = item.device
+    device, reads = item.device, plan.decode.reads[index]
     output = 0
     if index == 0:
         output = output_buffer_bytes(plan.facts.header, plan.memory.settings.sequences)
@@ -248,6 +249,9 @@ def _device(plan: Plan, item: DeviceMemory, index: int) -> PlannedDevice:
         bandwidth_basis=device.bandwidth_basis,
         flops_per_s=device.flops_per_s,
         flops_basis=device.flops_basis,
+        link_bytes_per_s=device.link_bytes_per_s,
+        round_trip_s=device.round_trip_s,
+        network_s=network_seconds(reads.moved, reads.trips, device),
     )
 
 

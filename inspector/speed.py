@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from gguf_tools.units import format_bandwidth, format_bytes, format_rate
-from inspector.plan_record import PlanRecord, RatePoint
+from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
 from inspector.records import TurnStats
 from inspector.session import Session
 from inspector.views import (
@@ -26,7 +26,7 @@ from inspector.views import (
     SpeedView,
 )
 
-__all__ = ["ABOVE", "BELOW", "Verdict", "judge", "speed_view"]
+__all__ = ["ABOVE", "BELOW", "Verdict", "judge", "network_words", "speed_view"]
 
 ABOVE: Final = 1.02
 """Measured over ceiling from which a figure must be wrong."""
@@ -135,6 +135,12 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
             f"{plan.layers_offloaded} layers were planned on the accelerator and "
             f"{load.layers_offloaded} are there."
         )
+    for item in plan.devices:
+        if item.network_s:
+            yield (
+                f"Layers lie on {item.name}, and {network_words(item)} when it was measured: a "
+                "network that is slower now, or another user of that computer, would explain it."
+            )
     if session.cores and stats.threads > session.cores:
         yield (f"{stats.threads} threads share {session.cores} fast cores and wait for each other.")
     if session.busy:
@@ -159,6 +165,19 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
             yield f"Only {stats.threads} of {session.cores} fast cores are used."
     if stats.reply_tokens < _SHORT_TOKENS:
         yield f"The reply is short ({stats.reply_tokens} tokens), so the figure is uncertain."
+
+
+def network_words(device: PlannedDevice) -> str:
+    """Say what the network to a device gives, and what it adds to each token."""
+    figures = []
+    if device.round_trip_s is not None:
+        figures.append(f"{format_seconds(device.round_trip_s)} a round trip")
+    if device.link_bytes_per_s is not None:
+        figures.append(format_bandwidth(device.link_bytes_per_s))
+    return (
+        f"the network to {device.description}: {', '.join(figures)}, "
+        f"{format_seconds(device.network_s)} of each token"
+    )
 
 
 def _mapped_weights(session: Session) -> int:
@@ -239,6 +258,7 @@ def _decode(session: Session) -> RateView:
             figure = format_bandwidth(device.bandwidth_bytes_per_s)
             parts.append(f"{device.name} {figure} ({device.bandwidth_basis})")
     formula = f"{format_bytes(point.bytes_per_token)} a token at a depth of {depth:,}"
+    parts += [f"{network_words(item)} (measured)" for item in plan.devices if item.network_s]
     if parts:
         formula += f"; {', '.join(parts)}"
     return RateView(

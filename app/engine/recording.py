@@ -143,7 +143,7 @@ def load_record(
         load_s=model.load_s,
         layers_offloaded=model.layers_offloaded,
         layers_total=model.layers_total,
-        gpu_layers_asked=options.gpu_layers,
+        gpu_layers_asked=model.layers_asked or options.gpu_layers,
         memory=model.memory,
         swa_window=model.swa_window,
         n_ctx_train=model.n_ctx_train,

@@ -220,7 +220,8 @@ class LlamaEngine:
         self, info: ModelInfo, placing: Placing, asked: LoadOptions, short: str, started: float
     ) -> ModelInfo:
         total = info.layers_total
-        wanted = total if asked.gpu_layers < 0 else min(asked.gpu_layers, total)
+        everything = total if placing.devices else 0  # without a device nobody asks for any
+        wanted = everything if asked.gpu_layers < 0 else min(asked.gpu_layers, total)
         # The log counts layers as offloaded even where there is no device for them.
         offloaded = info.layers_offloaded if placing.devices else 0
         notices = [*placing.notices, *info.notices]
