@@ -142,6 +142,13 @@ QCheckBox::indicator:checked {
   background: ${accent_fill}; border-color: ${accent_fill}; image: url("${icon:check}");
 }
 
+QSlider::groove:horizontal { background: ${well}; height: @4px@; border-radius: @2px@; }
+QSlider::sub-page:horizontal { background: ${accent}; height: @4px@; border-radius: @2px@; }
+QSlider::handle:horizontal {
+  background: ${ink}; width: @12px@; height: @12px@; margin: -@4px@ 0; border-radius: @6px@;
+}
+QSlider::handle:horizontal:hover, QSlider::handle:horizontal:focus { background: ${accent}; }
+
 QMenu {
   background: ${raised}; border: 1px solid ${line_strong}; border-radius: @8px@; padding: @5px@;
 }

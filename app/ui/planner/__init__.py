@@ -1,0 +1,1 @@
+"""The planner's page: views that know no engine and no store."""

@@ -1,0 +1,69 @@
+"""Where the columns of the planner's table are: pure, so that it can be tested as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.ui.planner.views import CELLS, CellKey
+
+__all__ = ["Column", "column_at", "columns", "is_narrow"]
+
+_NARROW_PX: Final = 880
+_LEAST_BAR_PX: Final = 70
+_WIDE: Final[dict[CellKey, int]] = {
+    "machine": 210,
+    "verdict": 186,
+    "context": 84,
+    "users": 52,
+    "ceiling": 88,
+    "realistic": 84,
+}
+_CLOSE: Final[dict[CellKey, int]] = {
+    "machine": 148,
+    "verdict": 150,
+    "context": 56,
+    "users": 40,
+    "ceiling": 68,
+    "realistic": 62,
+}
+_GAPS: Final = (14, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A cell's place in a row, in pixels from the row's beginning."""
+
+    key: CellKey
+    start: int
+    width: int
+
+    @property
+    def end(self) -> int:
+        """Return where it ends."""
+        return self.start + self.width
+
+
+def is_narrow(width_px: int, scale: float) -> bool:
+    """Tell whether a row of this width is laid out closely."""
+    return width_px < _NARROW_PX * scale
+
+
+def columns(width_px: int, scale: float) -> tuple[Column, ...]:
+    """Return the columns of a row ``width_px`` wide; what the others leave is the bar's."""
+    narrow = is_narrow(width_px, scale)
+    widths = {key: round(value * scale) for key, value in (_CLOSE if narrow else _WIDE).items()}
+    gap = round(_GAPS[narrow] * scale)
+    left = width_px - sum(widths.values()) - gap * (len(CELLS) - 1)
+    widths["bar"] = max(left, round(_LEAST_BAR_PX * scale))
+    found, at = [], 0
+    for key in CELLS:
+        found.append(Column(key, at, widths[key]))
+        at += widths[key] + gap
+    return tuple(found)
+
+
+def column_at(placed: tuple[Column, ...], x: int) -> Column | None:
+    """Return the column at a pixel, the gap behind it included."""
+    found = [column for column in placed if column.start <= x]
+    return found[-1] if found else None

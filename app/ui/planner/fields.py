@@ -1,0 +1,193 @@
+"""Fields of the planner's form and dialogs: whole numbers with units, and a slider for tokens."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QValidator
+from PySide6.QtWidgets import (
+    QComboBox,
+    QLabel,
+    QSizePolicy,
+    QSlider,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.elide import ElidedLabel
+from app.ui.numbers import grouped
+from app.ui.theme import ThemeManager
+
+__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "parse_count"]
+
+_NUMBER: Final = re.compile(r"^\s*([\d.,\s\u00a0\u202f']*\d)\s*([kKmM]?)(?:i?b?|)\s*$")
+_FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2}
+_OCTAVE: Final = 8
+
+
+def parse_count(text: str) -> int | None:
+    """Return a whole number as people type it (32768, 32,768, 32K), None if it is none."""
+    match = _NUMBER.match(text)
+    if match is None:
+        return None
+    digits, unit = match[1], match[2].lower()
+    if unit and re.fullmatch(r"\d+[.,]\d{1,2}", digits):
+        return round(float(digits.replace(",", ".")) * _FACTORS[unit])
+    plain = re.sub(r"\D", "", digits)
+    return int(plain) * _FACTORS[unit] if plain and len(plain) < 13 else None
+
+
+class CountField(QSpinBox):
+    """A whole number with groups of digits that also takes 32K; arrows step it."""
+
+    def __init__(self, low: int, high: int, step: int = 1, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setRange(low, high)
+        self.setSingleStep(step)
+        self.setKeyboardTracking(False)
+        self.setCorrectionMode(QSpinBox.CorrectionMode.CorrectToNearestValue)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def textFromValue(self, value: int) -> str:
+        """Return the number with groups of digits."""
+        return grouped(value)
+
+    def valueFromText(self, text: str) -> int:
+        """Return what was typed, within the limits."""
+        if text == self.specialValueText():
+            return self.minimum()
+        found = parse_count(text)
+        return self.value() if found is None else min(max(found, self.minimum()), self.maximum())
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Accept anything that may become a number."""
+        if not text.strip() or text == self.specialValueText():
+            return QValidator.State.Intermediate, text, position
+        if parse_count(text) is not None:
+            return QValidator.State.Acceptable, text, position
+        if re.fullmatch(r"[\d.,\s\u00a0\u202f']*[kKmM]?", text):
+            return QValidator.State.Intermediate, text, position
+        return QValidator.State.Invalid, text, position
+
+
+class LogSlider(QSlider):
+    """A slider on which each doubling is as long as the one before.
+
+    Signals:
+        moved(int): the user moved it to this value.
+    """
+
+    moved = Signal(int)
+
+    def __init__(
+        self, low: int, high: int, multiple: int = 1, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._low = low
+        self._high = high
+        self._multiple = multiple
+        self._count = low
+        self.set_limits(low, high)
+        self.setSingleStep(1)
+        self.setPageStep(_OCTAVE)
+        self.valueChanged.connect(self._on_position)
+
+    def set_limits(self, low: int, high: int) -> None:
+        """Set the ends; the value stays."""
+        self._low, self._high = low, max(high, low)
+        self.blockSignals(True)
+        self.setRange(0, max(math.ceil(math.log2(self._high / low) * _OCTAVE), 1))
+        self.blockSignals(False)
+        self.set_count(self._count)
+
+    def set_count(self, count: int) -> None:
+        """Show a value; nothing is emitted."""
+        self._count = count
+        inside = min(max(count, self._low), self._high)
+        self.blockSignals(True)
+        self.setValue(round(math.log2(inside / self._low) * _OCTAVE))
+        self.blockSignals(False)
+
+    def count_at(self, position: int) -> int:
+        """Return the value of a position."""
+        exact = self._low * 2 ** (position / _OCTAVE)
+        rounded = round(exact / self._multiple) * self._multiple
+        return int(min(max(rounded, self._low), self._high))
+
+    @Slot(int)
+    def _on_position(self, position: int) -> None:
+        self._count = self.count_at(position)
+        self.moved.emit(self._count)
+
+
+class ChoiceBox(QComboBox):
+    """A box that shows what is chosen and asks for a popup of another kind.
+
+    Signals:
+        wanted(): it was pressed.
+    """
+
+    wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.addItem("")
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def set_text(self, text: str) -> None:
+        """Show what is chosen."""
+        self.setItemText(0, text)
+        self.setToolTip(text)
+
+    def showPopup(self) -> None:
+        """Ask for the popup."""
+        self.wanted.emit()
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any width."""
+        return QSize(40, super().minimumSizeHint().height())
+
+
+class Field(QWidget):
+    """A label, an editor, and below it a slider or a faint hint."""
+
+    def __init__(
+        self,
+        themes: ThemeManager,
+        label: str,
+        editor: QWidget,
+        slider: QSlider | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        self.editor = editor
+        self.hint = ElidedLabel("", self)
+        self.hint.setProperty("kind", "faint")
+        self._label = QLabel(label, self)
+        self._label.setProperty("kind", "faint")
+        self._label.setBuddy(editor)
+        editor.setAccessibleName(label)
+        self._slider = slider
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addWidget(self._label)
+        self._column.addWidget(editor)
+        self._column.addWidget(self.hint if slider is None else slider)
+        self.hint.setVisible(slider is None)
+        if slider is not None:
+            slider.setAccessibleName(label)
+        themes.changed.connect(self._space)
+        self._space()
+
+    @Slot()
+    def _space(self) -> None:
+        theme = self._themes.theme
+        self._column.setSpacing(theme.px(3))
+        self.editor.setFixedHeight(theme.px(34))
+        below = self.hint if self._slider is None else self._slider
+        below.setFixedHeight(theme.px(20))

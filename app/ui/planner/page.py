@@ -1,0 +1,270 @@
+"""The planner's page: form, table, two charts, and what operations per byte mean."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QPixmap, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.elide import ElidedLabel
+from app.ui.icons import IconKeeper
+from app.ui.planner.batching_chart import BatchingChart
+from app.ui.planner.chart import Chart
+from app.ui.planner.form import PlannerForm
+from app.ui.planner.growth_chart import GrowthChart
+from app.ui.planner.model_popup import ModelPopup
+from app.ui.planner.table import PlannerTable
+from app.ui.planner.views import ExampleView
+from app.ui.theme import ThemeManager
+
+__all__ = ["PlannerPage"]
+
+_NARROW_PX: Final = 700
+
+
+class _ChartCard(QFrame):
+    """A chart below its title, and a sentence or two below it."""
+
+    def __init__(
+        self, themes: ThemeManager, title: str, chart: Chart, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self._themes = themes
+        heading = QLabel(title, self)
+        heading.setProperty("kind", "strong")
+        self.about = ElidedLabel("", self)
+        self.about.setProperty("kind", "dim")
+        self.chart = chart
+        self.caption = QLabel(self)
+        self.caption.setProperty("kind", "small")
+        self.caption.setWordWrap(True)
+        self.caption.setTextFormat(Qt.TextFormat.PlainText)
+        self.caption.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._head = QHBoxLayout()
+        self._head.addWidget(heading)
+        self._head.addStretch(1)
+        self._head.addWidget(self.about)
+        self._column = QVBoxLayout(self)
+        self._column.addLayout(self._head)
+        self._column.addWidget(chart, 1)
+        self._column.addWidget(self.caption)
+        themes.changed.connect(self._space)
+        self._space()
+
+    @Slot()
+    def _space(self) -> None:
+        theme = self._themes.theme
+        side = theme.px(16)
+        self._column.setContentsMargins(side, theme.px(12), side, theme.px(12))
+        self._column.setSpacing(theme.px(8))
+        self._head.setSpacing(theme.px(10))
+
+
+class PlannerPage(QWidget):
+    """Holds the parts; each has its own setters and signals.
+
+    Signals:
+        machine_wanted(): a machine is to be added.
+        example_wanted(str): key of an example.
+        rows_wanted_back(): the rows from before the example are wanted.
+        row_command(str command, str key): change, duplicate, own, remove, up, down.
+        report_wanted(str path): the report is to be written there.
+    """
+
+    machine_wanted = Signal()
+    example_wanted = Signal(str)
+    rows_wanted_back = Signal()
+    row_command = Signal(str, str)
+    report_wanted = Signal(str)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("plannerPage")
+        self._themes = themes
+        self._examples: tuple[ExampleView, ...] = ()
+        self._can_go_back = False
+        self.form = PlannerForm(themes)
+        self.table = PlannerTable(themes)
+        self.growth = _ChartCard(themes, self.tr("What breaks first"), GrowthChart(themes))
+        self.batching = _ChartCard(
+            themes, self.tr("More users, same weights"), BatchingChart(themes)
+        )
+        self.models = ModelPopup(themes, self)
+        self.note = QLabel(
+            self.tr(
+                "Predicted from the model's figures and the hardware table; bars of other "
+                "machines are not measured."
+            )
+        )
+        self.note.setProperty("kind", "faint")
+        self.note.setWordWrap(True)
+        self._content = QWidget()
+        self._content.setObjectName("plannerContent")
+        self._head = self._make_head()
+        self._charts = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._charts.addWidget(self.growth, 1)
+        self._charts.addWidget(self.batching, 1)
+        self._column = QVBoxLayout(self._content)
+        self._column.addWidget(self.form)
+        self._column.addWidget(self.table)
+        self._column.addLayout(self._charts, 1)
+        self._column.addWidget(self.note)
+        self._area = QScrollArea(self)
+        self._area.setProperty("kind", "plain")
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setWidgetResizable(True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self._content)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addLayout(self._head)
+        outer.addWidget(self._area, 1)
+        self.table.menu_wanted.connect(self._open_menu)
+        self.table.removed.connect(lambda key: self.row_command.emit("remove", key))
+        self.table.edited.connect(lambda key: self.row_command.emit("change", key))
+        self.form.model_wanted.connect(lambda: self.models.open_below(self.form.model))
+        themes.changed.connect(self._space)
+        self._space()
+
+    @property
+    def growth_chart(self) -> GrowthChart:
+        """The chart at the left."""
+        assert isinstance(self.growth.chart, GrowthChart)
+        return self.growth.chart
+
+    @property
+    def batching_chart(self) -> BatchingChart:
+        """The chart at the right."""
+        assert isinstance(self.batching.chart, BatchingChart)
+        return self.batching.chart
+
+    def set_examples(self, examples: tuple[ExampleView, ...], *, can_go_back: bool) -> None:
+        """Offer examples, and the way back to the rows from before."""
+        self._examples = examples
+        self._can_go_back = can_go_back
+
+    def picture(self) -> QPixmap:
+        """Return the page as a picture, what is scrolled away included."""
+        return self._content.grab()
+
+    def say(self, sentence: str) -> None:
+        """Say that something was done, or could not be."""
+        self._said.setText(sentence)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Set the charts beside or below each other."""
+        super().resizeEvent(event)
+        narrow = self.width() < _NARROW_PX * self._themes.theme.scale
+        self._charts.setDirection(
+            QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
+        )
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any size: the page scrolls."""
+        return QSize(0, 0)
+
+    # --- inner
+
+    def _make_head(self) -> QHBoxLayout:
+        title = QLabel(self.tr("Planner"), self)
+        title.setProperty("kind", "heading")
+        tag = ElidedLabel(self.tr("What fits, how fast, and what breaks first"), self)
+        tag.setProperty("kind", "tag")
+        self._said = ElidedLabel("", self)
+        self._said.setProperty("kind", "small")
+        self.examples = QPushButton(self.tr("Examples"), self)
+        IconKeeper(self.examples, self._themes, "chevron-down", "dim", 14)
+        self.examples.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        self.examples.clicked.connect(self._open_examples)
+        self.add = QPushButton(self.tr("Add machine"), self)
+        IconKeeper(self.add, self._themes, "plus", "dim", 14)
+        self.add.clicked.connect(self.machine_wanted)
+        self.save = QPushButton(self.tr("Save report"), self)
+        IconKeeper(self.save, self._themes, "import", "dim", 14)
+        self.save.clicked.connect(self._choose_report)
+        row = QHBoxLayout()
+        row.addWidget(title)
+        row.addWidget(tag)
+        row.addStretch(1)
+        row.addWidget(self._said)
+        for button in (self.examples, self.add, self.save):
+            row.addWidget(button)
+        return row
+
+    @Slot()
+    def _open_examples(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for example in self._examples:
+            action = menu.addAction(example.title)
+            action.triggered.connect(
+                lambda _checked=False, key=example.key: self.example_wanted.emit(key)
+            )
+        if self._can_go_back:
+            menu.addSeparator()
+            menu.addAction(self.tr("Back to my rows")).triggered.connect(self.rows_wanted_back)
+        menu.popup(self.examples.mapToGlobal(self.examples.rect().bottomLeft()))
+
+    @Slot(str, QPoint)
+    def _open_menu(self, key: str, at: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        keys = [row.key for row in self.table.rows]
+        commands = (
+            ("change", self.tr("Change machine…"), True),
+            ("duplicate", self.tr("Duplicate"), True),
+            ("up", self.tr("Move up"), keys.index(key) > 0),
+            ("down", self.tr("Move down"), keys.index(key) < len(keys) - 1),
+            ("remove", self.tr("Remove"), True),
+        )
+        for command, text, enabled in commands:
+            action = menu.addAction(text)
+            action.setEnabled(enabled)
+            action.triggered.connect(
+                lambda _checked=False, name=command: self.row_command.emit(name, key)
+            )
+        menu.popup(at)
+
+    @Slot()
+    def _choose_report(self) -> None:
+        dialog = QFileDialog(self, self.tr("Save report"))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(
+            [self.tr("Markdown (*.md)"), self.tr("JSON (*.json)"), self.tr("Picture (*.png)")]
+        )
+        dialog.setDefaultSuffix("md")
+        dialog.filterSelected.connect(
+            lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
+        )
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.report_wanted)
+        dialog.open()
+
+    @Slot()
+    def _space(self) -> None:
+        theme = self._themes.theme
+        side = theme.px(22)
+        self._head.setContentsMargins(side, theme.px(12), side, theme.px(4))
+        self._head.setSpacing(theme.px(10))
+        self._column.setContentsMargins(side, theme.px(8), side, theme.px(14))
+        self._column.setSpacing(theme.px(14))
+        self._charts.setSpacing(theme.px(14))
+        self.setStyleSheet(
+            f"#plannerPage, #plannerContent {{ background: {theme.css('background')}; }}"
+        )

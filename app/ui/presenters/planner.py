@@ -1,0 +1,629 @@
+"""The planner in the window: rows are planned in slices whenever something they rest on changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QDialog, QFileDialog
+
+from app.data.library.choices import LibraryChoices
+from app.data.probe import kept_bandwidth
+from app.data.state import StateFile
+from app.engine.bandwidth import probe_size
+from app.engine.protocol import Hello
+from app.engine.qt_client import EngineProcess
+from app.engine.threads import clamp_threads
+from app.machine import hardware_table, machine_for
+from app.settings import atomic_write
+from app.ui import tasks
+from app.ui.main_window import MainWindow
+from app.ui.planner.machine_dialog import MachineDialog
+from app.ui.planner.model_dialog import ModelDialog
+from app.ui.planner.page import PlannerPage
+from app.ui.planner.views import ExampleView, FormFacts, RowView
+from app.ui.presenters.library_scan import LibraryScanner
+from app.ui.presenters.planner_models import PlannerModels, plannable
+from app.ui.presenters.planner_views import (
+    failed_row,
+    machine_title,
+    planned_row,
+    say,
+    waiting_row,
+)
+from app.ui.presenters.slices import Slices
+from app.ui.shell.views import ModelEntry
+from app.ui.theme import ThemeManager
+from gguf_tools.facts import ModelFacts
+from gguf_tools.machine import Device, Machine
+from gguf_tools.typed import TypedModel, TypedModelError, typed_facts
+from gguf_tools.units import format_bytes, format_count
+from inspector.planner_curves import batching_curve, growth_curve
+from inspector.planner_examples import EXAMPLES, MODELS, first_setup, model_named
+from inspector.planner_report import ReportRow, planner_json, planner_markdown
+from inspector.planner_setup import (
+    MachineSpec,
+    ModelSpec,
+    PlannerSettings,
+    PlannerSetup,
+    RowSetup,
+    Scenario,
+    decode_setup,
+    encode_setup,
+    machine_of,
+)
+from inspector.planner_words import balance_phrases, prefill_phrase, short_name
+from inspector.planning import RowPlan, finish, plan_row
+
+__all__ = ["PlannerPresenter"]
+
+PAGE: Final = "planner"
+_BLOB: Final = "planner"
+_BEFORE: Final = "planner before"
+_TYPED: Final = "typed:"
+_KEEP_MS: Final = 800
+_MOST_UNDONE: Final = 30
+
+
+class PlannerPresenter(QObject):
+    """Drives the planner's page."""
+
+    def __init__(
+        self,
+        scanner: LibraryScanner,
+        choices: LibraryChoices,
+        engine: EngineProcess,
+        state: StateFile,
+        window: MainWindow,
+        themes: ThemeManager,
+        freed_bytes: Callable[[], dict[str, int]],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._scanner = scanner
+        self._choices = choices
+        self._engine = engine
+        self._state = state
+        self._window = window
+        self._themes = themes
+        self._freed_bytes = freed_bytes
+        self._hello: Hello | None = None
+        self._this: Machine | None = None
+        self._stale = True  # something changed since the last pass began
+        self._undo: list[PlannerSetup] = []
+        self._planned: dict[str, RowPlan] = {}
+        self.setup = decode_setup(state.blob(_BLOB)) or first_setup()
+        self._before = decode_setup(state.blob(_BEFORE))
+        self.models = PlannerModels(self)
+        self.models.known.connect(self._on_model_known)
+        self.slices = Slices(self)
+        self.slices.finished.connect(self._on_pass_done)
+        self._keep_timer = QTimer(self)
+        self._keep_timer.setSingleShot(True)
+        self._keep_timer.setInterval(_KEEP_MS)
+        self._keep_timer.timeout.connect(self.keep)
+        self.page = PlannerPage(themes, window)
+        window.add_page(PAGE, self.tr("Planner"), "planner", self.page)
+        self._connect()
+
+    def _connect(self) -> None:
+        page = self.page
+        page.form.changed.connect(self._on_settings)
+        page.form.own_toggled.connect(self._on_own)
+        page.form.model_wanted.connect(self._show_models)
+        page.models.chosen.connect(self._on_model)
+        page.models.file_wanted.connect(self._choose_file)
+        page.models.typing_wanted.connect(self.type_model)
+        page.table.chosen.connect(self.choose_row)
+        page.machine_wanted.connect(self.add_machine)
+        page.row_command.connect(self.command)
+        page.example_wanted.connect(self.show_example)
+        page.rows_wanted_back.connect(self.go_back)
+        page.report_wanted.connect(self.save_report)
+        undo = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), page)
+        undo.activated.connect(self.undo)
+        self._window.page_changed.connect(self._on_page)
+        self._engine.state_changed.connect(self._on_engine)
+
+    @property
+    def is_planning(self) -> bool:
+        """Tell whether a pass runs or waits."""
+        return self.slices.is_running or (self._stale and self._is_shown)
+
+    @property
+    def planned(self) -> dict[str, RowPlan]:
+        """What came of the rows so far, by key."""
+        return self._planned
+
+    @property
+    def knows_this_computer(self) -> bool:
+        """Tell whether this computer's devices are known."""
+        return self._this is not None
+
+    # --- what is on the page
+
+    def _change(self, setup: PlannerSetup, *, undoable: bool = False) -> None:
+        """Take another page and plan it."""
+        if setup == self.setup:
+            return
+        if undoable:
+            self._undo = [*self._undo, self.setup][-_MOST_UNDONE:]
+        self.setup = setup
+        self._keep_timer.start()
+        self.refresh()
+
+    @Slot()
+    def keep(self) -> None:
+        """Write the page into the state file."""
+        self._keep_timer.stop()
+        self._state.set_blob(_BLOB, encode_setup(self.setup))
+
+    def close(self) -> None:
+        """Keep the page and end what runs."""
+        if self._keep_timer.isActive():
+            self.keep()
+        self.slices.cancel()
+
+    @Slot()
+    def undo(self) -> None:
+        """Take the last change of the rows back."""
+        if self._undo:
+            *self._undo, before = self._undo
+            self._change(before)
+            self.page.say(self.tr("Taken back."))
+
+    def _with_scenario(self, scenario: Scenario) -> PlannerSetup:
+        """Return the page with another scenario where the form edits it: a row's, or all's."""
+        row = self.setup.chosen_row
+        if row is None or row.own is None:
+            return msgspec.structs.replace(self.setup, common=scenario)
+        return self._with_row(msgspec.structs.replace(row, own=scenario))
+
+    def _with_row(self, changed: RowSetup) -> PlannerSetup:
+        rows = tuple(changed if row.key == changed.key else row for row in self.setup.rows)
+        return msgspec.structs.replace(self.setup, rows=rows)
+
+    @property
+    def _scenario(self) -> Scenario:
+        return self.setup.scenario(self.setup.chosen_row)
+
+    @Slot(object)
+    def _on_settings(self, settings: PlannerSettings) -> None:
+        self._change(
+            self._with_scenario(msgspec.structs.replace(self._scenario, settings=settings))
+        )
+
+    @Slot(bool)
+    def _on_own(self, own: bool) -> None:
+        row = self.setup.chosen_row
+        if row is not None:
+            scenario = self.setup.scenario(row) if own else None
+            self._change(self._with_row(msgspec.structs.replace(row, own=scenario)), undoable=True)
+
+    def set_model(self, model: ModelSpec) -> None:
+        """Plan another model, where the form's settings hold."""
+        self.page.form.set_problem("")
+        self._change(
+            self._with_scenario(msgspec.structs.replace(self._scenario, model=model)),
+            undoable=True,
+        )
+
+    @Slot(str)
+    def choose_row(self, key: str) -> None:
+        """Let a row drive the charts, and the form if it has settings of its own."""
+        if key != self.setup.chosen:
+            self._change(msgspec.structs.replace(self.setup, chosen=key))
+
+    # --- models
+
+    @Slot()
+    def _show_models(self) -> None:
+        hidden = self._choices.hidden
+        files = tuple(
+            ModelEntry(
+                str(entry.path), entry.base_name or entry.name, entry.quantization or "",
+                entry.size_bytes, entry.context_length, entry.source, entry.problem,
+            )
+            for entry in self._scanner.entries
+            if entry.kind in {"model", "unknown", "diffusion"} and entry.path not in hidden
+        )  # fmt: skip
+        typed = tuple(
+            ModelEntry(
+                _TYPED + model.name, model.name, model.quantization, found_in=self.tr("typed")
+            )
+            for model in MODELS
+        )
+        self.page.models.set_groups(
+            ((self.tr("On this computer"), files), (self.tr("Well-known models, as typed"), typed))
+        )
+
+    @Slot(str)
+    def _on_model(self, key: str) -> None:
+        if key.startswith(_TYPED):
+            self.set_model(ModelSpec(typed=model_named(key.removeprefix(_TYPED))))
+        else:
+            self.choose_file(key)
+
+    @Slot()
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self._window, self.tr("Plan a GGUF file"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("GGUF models (*.gguf *.GGUF)"), self.tr("All files (*)")])
+        self._open(dialog)
+        dialog.fileSelected.connect(self.choose_file)
+
+    @Slot(str)
+    def choose_file(self, path: str) -> None:
+        """Plan a file; one that can't be planned leaves the page as it is and says why."""
+
+        def done(_facts: ModelFacts) -> None:
+            self.models.forget_problems()
+            self.set_model(ModelSpec(path))
+
+        def failed(error: Exception) -> None:
+            if not isinstance(error, ValueError):
+                raise error
+            self.page.form.set_problem(str(error))
+
+        tasks.run(lambda: plannable(path), done, failed, self)
+
+    @Slot(str)
+    def plan_file(self, path: str) -> None:
+        """Come on screen with a file of the library."""
+        self._window.show_page(PAGE)
+        self.choose_file(path)
+
+    @Slot()
+    def type_model(self) -> None:
+        """Ask for a model's figures, beginning with those on the page."""
+        model = self._scenario.model.typed or model_named("Llama 3.1 8B")
+        dialog = ModelDialog(self._themes, model, self._describe, self._window)
+        dialog.typed.connect(lambda typed: self.set_model(ModelSpec(typed=typed)))
+        self._open(dialog)
+
+    def _describe(self, model: TypedModel) -> tuple[str, str]:
+        try:
+            facts = typed_facts(model)
+        except TypedModelError as error:
+            return "", str(error)
+        cache = format_bytes(facts.kv_bytes_per_token)
+        text = self.tr("%1 of weights at %2 bits, %3 of cache a token in f16. Assumed: %4.")
+        values = (
+            format_bytes(facts.weights_bytes),
+            f"{facts.bits_per_weight:.2f}",
+            cache,
+            self.tr("width %1, %2 heads, vocabulary %3")
+            .replace("%1", f"{facts.embedding_length:,}")
+            .replace("%2", f"{facts.heads:,}")
+            .replace("%3", f"{facts.vocab_size:,}"),
+        )
+        for place, value in enumerate(values, start=1):
+            text = text.replace(f"%{place}", value, 1)
+        return text, ""
+
+    # --- rows
+
+    @Slot()
+    def add_machine(self) -> None:
+        """Ask for a machine and add a row for it."""
+        dialog = MachineDialog(self._themes, hardware_table().rows, None, self._window)
+        dialog.wanted.connect(self.add_row)
+        self._open(dialog)
+
+    @Slot(object)
+    def add_row(self, machine: MachineSpec, own: Scenario | None = None) -> None:
+        """Add a row at the end, and choose it."""
+        row = RowSetup(self.setup.new_key(), machine, own)
+        rows = (*self.setup.rows, row)
+        self._change(msgspec.structs.replace(self.setup, rows=rows, chosen=row.key), undoable=True)
+
+    @Slot(str, str)
+    def command(self, name: str, key: str) -> None:
+        """Do a row's command."""
+        row = self.setup.row(key)
+        if row is None:
+            return
+        if name == "change":
+            dialog = MachineDialog(self._themes, hardware_table().rows, row.machine, self._window)
+            dialog.wanted.connect(lambda spec: self._change_machine(key, spec))
+            self._open(dialog)
+        elif name == "duplicate":
+            self.add_row(row.machine, row.own)
+        elif name == "remove":
+            rows = tuple(item for item in self.setup.rows if item.key != key)
+            self._change(msgspec.structs.replace(self.setup, rows=rows), undoable=True)
+            title = machine_title(row.machine, self._this)
+            text = self.tr("%1 removed; %2 brings it back.").replace("%1", title)
+            keys = QKeySequence(QKeySequence.StandardKey.Undo)
+            self.page.say(text.replace("%2", keys.toString(QKeySequence.SequenceFormat.NativeText)))
+        elif name in {"up", "down"}:
+            self._move(key, -1 if name == "up" else 1)
+
+    def _change_machine(self, key: str, machine: MachineSpec) -> None:
+        row = self.setup.row(key)
+        if row is not None:
+            changed = msgspec.structs.replace(row, machine=machine)
+            self._change(self._with_row(changed), undoable=True)
+
+    def _move(self, key: str, by: int) -> None:
+        rows = list(self.setup.rows)
+        at = next(index for index, row in enumerate(rows) if row.key == key)
+        to = at + by
+        if 0 <= to < len(rows):
+            rows[at], rows[to] = rows[to], rows[at]
+            self._change(msgspec.structs.replace(self.setup, rows=tuple(rows)), undoable=True)
+
+    @Slot(str)
+    def show_example(self, key: str) -> None:
+        """Put an example on the page; the rows before can be had back."""
+        example = next(item for item in EXAMPLES if item.key == key)
+        if all(item.setup != self.setup for item in EXAMPLES):
+            self._before = self.setup
+            self._state.set_blob(_BEFORE, encode_setup(self.setup))
+        self._change(example.setup, undoable=True)
+        self.page.say("")
+
+    @Slot()
+    def go_back(self) -> None:
+        """Show the rows from before the examples."""
+        if self._before is not None:
+            self._change(self._before, undoable=True)
+
+    # --- this computer
+
+    @Slot(object)
+    def _on_engine(self, _state: object) -> None:
+        if self._engine.state.hello is not self._hello:
+            self._hello = self._engine.state.hello
+            if self._is_shown:
+                self._ask_machine()
+
+    @property
+    def _is_shown(self) -> bool:
+        return self._window.page == PAGE
+
+    @Slot(str)
+    def _on_page(self, key: str) -> None:
+        if key == PAGE:
+            self.models.forget_problems()
+            self._ask_machine()
+            self.refresh()
+
+    def _ask_machine(self) -> None:
+        """Find out about this computer in the background; drivers may take their time."""
+        hello = self._engine.state.hello
+        if hello is None:
+            return
+        facts = self.models.facts(self.setup.common.model)
+        size = probe_size((facts.bytes_read_per_token if facts is not None else None) or 0)
+        threads = clamp_threads(None)
+        record = kept_bandwidth(self._state, hello.cpu, threads, size)
+        freed = self._freed_bytes()
+        tasks.run(
+            lambda: _without_own(machine_for(hello, record), freed), self._on_machine, None, self
+        )
+
+    def _on_machine(self, machine: Machine) -> None:
+        if machine != self._this:
+            self._this = machine
+            self.refresh()
+
+    @Slot(object)
+    def _on_model_known(self, _spec: ModelSpec) -> None:
+        self.refresh()
+
+    # --- planning
+
+    def refresh(self) -> None:
+        """Plan the page anew: at once, or after the pass that runs."""
+        if not self._is_shown:
+            self._stale = True
+            return
+        self._show_form()
+        self._show_rows()
+        if self.slices.is_running:
+            # Starting over at each step of a slider would starve the last rows.
+            self._stale = True
+        else:
+            self._stale = False
+            self.slices.start(self._pass())
+
+    @Slot()
+    def _on_pass_done(self) -> None:
+        if self._stale and self._is_shown:
+            self._stale = False
+            self.slices.start(self._pass())
+
+    def _pass(self) -> Generator[None, None, None]:
+        """Plan all rows, the chosen one first, then draw its charts."""
+        setup = self.setup
+        chosen = setup.chosen_row
+        order = sorted(setup.rows, key=lambda row: row is not chosen)
+        self._planned = {key: row for key, row in self._planned.items() if setup.row(key)}
+        for row in order:
+            view = yield from self._plan(setup, row)
+            if self.setup.row(row.key) is not None:
+                self.page.table.set_row(view)
+            yield
+        if self._stale:
+            return  # the charts are for settings that hold; rows follow the slider
+        yield from self._draw_charts(setup, chosen)
+
+    def _plan(self, setup: PlannerSetup, row: RowSetup) -> Generator[None, None, RowView]:
+        scenario = setup.scenario(row)
+        self._planned.pop(row.key, None)
+        title = machine_title(row.machine, self._this)
+        try:
+            machine = machine_of(row.machine, hardware_table(), self._this)
+        except ValueError as error:
+            return failed_row(row, title, str(error))
+        facts = self.models.facts(scenario.model)
+        if facts is None:
+            problem = self.models.problem(scenario.model)
+            if problem:
+                return failed_row(row, title, problem)
+            return failed_row(row, title, self.tr("Reading the model's file …"), is_error=False)
+        if machine is None:
+            waiting = self.tr("Known once the engine has started.")
+            return failed_row(row, title, waiting, is_error=False)
+        try:
+            planned = yield from plan_row(facts, scenario.settings, machine)
+        except ValueError as error:
+            return failed_row(row, title, str(error))
+        self._planned[row.key] = planned
+        return planned_row(row, machine, scenario, planned)
+
+    def _draw_charts(
+        self, setup: PlannerSetup, chosen: RowSetup | None
+    ) -> Generator[None, None, None]:
+        page = self.page
+        planned = None if chosen is None else self._planned.get(chosen.key)
+        if chosen is None or planned is None:
+            page.growth_chart.set_curve(None)
+            page.batching_chart.set_curve(None)
+            for card in (page.growth, page.batching):
+                card.about.setText("")
+                card.caption.setText("")
+            return
+        settings = setup.scenario(chosen).settings
+        growth = yield from growth_curve(planned, settings)
+        batching = yield from batching_curve(planned)
+        yield
+        title = machine_title(chosen.machine, self._this)
+        page.growth_chart.set_curve(growth)
+        page.batching_chart.set_curve(batching)
+        memory = short_name(growth.pool)
+        over = self.tr("%1, as the context grows")
+        name = title if len(planned.bars) == 1 else f"{title}, {memory}"
+        page.growth.about.setText(over.replace("%1", name))
+        page.batching.about.setText(self.tr("%1, tokens per second in all").replace("%1", title))
+        page.growth.caption.setText(planned.kv_formula)
+        sentences = (*balance_phrases(planned), prefill_phrase(planned))
+        page.batching.caption.setText(" ".join(say(phrase) for phrase in sentences))
+
+    def _show_rows(self) -> None:
+        known = {row.key: row.view for row in self.page.table.rows}
+        views = []
+        for row in self.setup.rows:
+            view = known.get(row.key)
+            title = machine_title(row.machine, self._this)
+            views.append(view if view is not None else waiting_row(row, title))
+        chosen = self.setup.chosen_row
+        self.page.table.set_rows(tuple(views), "" if chosen is None else chosen.key)
+        self.page.set_examples(
+            tuple(ExampleView(item.key, self.tr(item.title)) for item in EXAMPLES),
+            can_go_back=self._before is not None and self._before != self.setup,
+        )
+
+    def _show_form(self) -> None:
+        scenario = self._scenario
+        facts = self.models.facts(scenario.model)
+        row = self.setup.chosen_row
+        self.page.form.set_state(
+            scenario.settings,
+            self._form_facts(scenario, facts),
+            own=row is not None and row.own is not None,
+            has_row=row is not None,
+        )
+
+    def _form_facts(self, scenario: Scenario, facts: ModelFacts | None) -> FormFacts:
+        if facts is None or facts.shape is None:
+            return FormFacts(scenario.model.path or self.tr("Choose a model"))
+        typed = scenario.model.typed is not None
+        quantization = facts.quantization or ""
+        name = facts.name if quantization in facts.name else f"{facts.name} · {quantization}"
+        parts = (
+            format_count(facts.parameters),
+            format_bytes(facts.weights_bytes),
+            self.tr("typed") if typed else self.tr("file"),
+        )
+        cache = self.tr("%1 a token in f16")
+        return FormFacts(
+            model=name.strip(" ·"),
+            model_hint=" · ".join(parts),
+            cache_hint=cache.replace("%1", format_bytes(facts.kv_bytes_per_token)),
+            layers=facts.shape.layers_all + 1,
+            trained_tokens=facts.context_length,
+            has_experts=bool(facts.experts),
+        )
+
+    # --- report
+
+    @Slot(str)
+    def save_report(self, path: str) -> None:
+        """Write the page as Markdown, JSON or a picture, by the name's ending."""
+        if path.lower().endswith(".png"):
+            if self.page.picture().save(path, "PNG"):
+                self._saved(path)
+            else:
+                self.page.say(self.tr("%1 can't be written.").replace("%1", path))
+            return
+        rows = [self._report_row(row) for row in self.setup.rows]
+        as_json = path.lower().endswith(".json")
+
+        def work() -> None:
+            full = [_with_curves(row) for row in rows]
+            text = planner_json(full) if as_json else planner_markdown(full)
+            atomic_write(Path(path), text.encode("utf-8"))
+
+        def failed(error: Exception) -> None:
+            if not isinstance(error, OSError):
+                raise error
+            text = self.tr("The report can't be written: %1.")
+            self.page.say(text.replace("%1", error.strerror or str(error)))
+
+        tasks.run(work, lambda _none: self._saved(path), failed, self)
+
+    def _saved(self, path: str) -> None:
+        self.page.say(self.tr("Saved as %1.").replace("%1", Path(path).name))
+
+    def _report_row(self, row: RowSetup) -> ReportRow:
+        planned = self._planned.get(row.key)
+        problem = ""
+        if planned is None:
+            views = {item.key: item.view for item in self.page.table.rows}
+            problem = views[row.key].problem if row.key in views else ""
+        return ReportRow(
+            machine_title(row.machine, self._this),
+            self.setup.scenario(row).settings,
+            planned,
+            problem,
+        )
+
+    def _open(self, dialog: QDialog) -> None:
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+
+def _with_curves(item: ReportRow) -> ReportRow:
+    if item.row is None:
+        return item
+    return replace(
+        item,
+        growth=finish(growth_curve(item.row, item.settings)),
+        batching=finish(batching_curve(item.row)),
+    )
+
+
+def _without_own(machine: Machine, freed: dict[str, int]) -> Machine:
+    """Return a machine as if the present model were unloaded: a plan is about another load."""
+
+    def given_back(device: Device) -> Device:
+        more = freed.get(device.memory_pool, 0)
+        if not more or device.free_bytes is None:
+            return device
+        free = device.free_bytes + more
+        return device.with_free(
+            free if device.total_bytes is None else min(free, device.total_bytes)
+        )
+
+    return replace(
+        machine,
+        cpu=given_back(machine.cpu),
+        accelerators=tuple(given_back(device) for device in machine.accelerators),
+    )
