@@ -40,7 +40,9 @@ def planned_again(
     if "devices" in changes:
         text = changes["devices"]
         names = device_names(None if text is None else str(text))
-        left = (item for item in machine.accelerators if is_named(names, item.name, item.description))
+        left = (
+            item for item in machine.accelerators if is_named(names, item.name, item.description)
+        )
         machine = replace(machine, accelerators=tuple(left))
     elif not chosen:
         return None
