@@ -23,7 +23,7 @@ from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import Bench, Benched, LoadOptions
-from app.engine.recording import load_record
+from app.engine.recording import as_loaded, load_record
 from app.engine.threads import clamp_threads
 from app.machine import bandwidth_for, machine_for, state_file
 from app.paths import default_paths
@@ -159,7 +159,9 @@ def bench(
                 options, n_ctx=n_ctx * most, sequences=most, unified=False if most > 1 else None
             )
             info = client.load(str(facts.path), asked)
-            values = msgspec.to_builtins(asked) | {
+            for notice in info.notices:
+                note(notice)
+            values = msgspec.to_builtins(as_loaded(asked, info)) | {
                 "flash_attention": _flash(info.flash_attention),
                 "compatibility": info.compatibility,
             }

@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, get_args
 
+import msgspec
+
 from app.engine.protocol import DeviceInfo, Hello, LoadOptions, MemoryNow, ModelInfo
 from app.version import version
 from inspector.plan_record import PlanRecord, SettingsRecord
@@ -23,7 +25,7 @@ from inspector.records import (
     MemorySample,
 )
 
-__all__ = ["fingerprint", "load_record", "memory_sample"]
+__all__ = ["as_loaded", "fingerprint", "load_record", "memory_sample"]
 
 _HEAD_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 4096
@@ -92,6 +94,15 @@ def memory_sample(
         private_bytes=None if now is None else now.private_bytes,
         mapped_bytes=None if now is None else now.mapped_bytes,
     )
+
+
+def as_loaded(options: LoadOptions, model: ModelInfo) -> LoadOptions:
+    """Return the options as they came out: the layers that fit, the devices that were there."""
+    if model.layers_offloaded < model.layers_asked:
+        options = msgspec.structs.replace(options, gpu_layers=model.layers_offloaded)
+    if model.devices_used:
+        options = msgspec.structs.replace(options, devices=",".join(model.devices_used))
+    return options
 
 
 def load_record(

@@ -211,10 +211,12 @@ class LlamaEngine:
         if found is None:
             return None
         name, size_bytes = refused
-        free = devices[name].free_bytes
-        has = "" if free is None else f" has {format_bytes(free)} free and"
-        reason = f"{name}{has} refused a buffer of {format_bytes(size_bytes)}"
-        return msgspec.structs.replace(options, gpu_layers=found[0]), reason
+        free = format_bytes(devices[name].free_bytes)
+        reason = f"{name} has {free} free and refused a buffer of {format_bytes(size_bytes)}"
+        if found.needed_bytes:
+            needed = format_bytes(found.needed_bytes[placing.names.index(name)])
+            reason = f"{name} has {free} free, and they would take {needed}"
+        return msgspec.structs.replace(options, gpu_layers=found.layers), reason
 
     def _with_placing(
         self, info: ModelInfo, placing: Placing, asked: LoadOptions, short: str, started: float

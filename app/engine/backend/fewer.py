@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -13,18 +14,27 @@ from gguf_tools.machine import Device, Machine
 from gguf_tools.memory import memory_plan
 from inspector.planned import load_settings
 
-__all__ = ["fewer_layers"]
+__all__ = ["Fewer", "fewer_layers"]
 
 _STEP = 8  # where nothing better is known, an eighth of the layers is taken off at a time
 
 
-def fewer_layers(
-    path: str, options: LoadOptions, devices: Sequence[DeviceInfo]
-) -> tuple[int, int] | None:
-    """Return layers to try next and layers that were tried, the output counted.
+@dataclass(frozen=True, slots=True)
+class Fewer:
+    """Layers to try next, the output counted, and what those tried would take of each device.
 
-    As many as the plan says fit, fewer than were tried; None where the file says nothing of its
-    layers, or none are left to take off.
+    ``needed_bytes`` are the plan's, in the order of the devices; empty if it could not be made.
+    """
+
+    layers: int
+    tried: int
+    needed_bytes: tuple[int, ...]
+
+
+def fewer_layers(path: str, options: LoadOptions, devices: Sequence[DeviceInfo]) -> Fewer | None:
+    """Return how to go on: with as many layers as the plan says fit, fewer than were tried.
+
+    None where the file says nothing of its layers, or none are left to take off.
 
     Args:
         path: the model.
@@ -42,19 +52,26 @@ def fewer_layers(
     if tried == 0:
         return None
     step = tried - max(1, tried // _STEP)
+    free = [device.free_bytes for device in devices]
     try:
-        planned = _planned(facts, options, devices, tried)
-    except ValueError:
-        planned = None
-    return (step if planned is None else min(planned, tried - 1)), tried
+        needed = _needed(facts, options, devices, tried)
+        if None in free:
+            return Fewer(step, tried, needed)
+        low, high = 0, tried - 1
+        while low < high:
+            layers = (low + high + 1) // 2
+            wanted = _needed(facts, options, devices, layers)
+            fits = all(size <= (room or 0) for size, room in zip(wanted, free, strict=True))
+            low, high = (layers, high) if fits else (low, layers - 1)
+        return Fewer(low, tried, needed)
+    except ValueError:  # options that no plan can be made for
+        return Fewer(step, tried, ())
 
 
-def _planned(
-    facts: ModelFacts, options: LoadOptions, devices: Sequence[DeviceInfo], tried: int
-) -> int | None:
-    """Return the most layers whose plan fits the devices, None if their memory is unknown."""
-    if facts.shape is None or any(device.free_bytes is None for device in devices):
-        return None
+def _needed(
+    facts: ModelFacts, options: LoadOptions, devices: Sequence[DeviceInfo], layers: int
+) -> tuple[int, ...]:
+    """Return what so many layers take of each device, in bytes, with the plan's margin."""
     machine = Machine(
         name="here",
         cpu=Device(name="CPU", kind="cpu", backend="CPU"),
@@ -69,16 +86,9 @@ def _planned(
             for device in devices
         ),
     )
-    values = msgspec.to_builtins(options)
-    low, high = 0, tried - 1
-    while low < high:
-        layers = (low + high + 1) // 2
-        load = load_settings(values | {"gpu_layers": layers}, facts)
-        plan = memory_plan(facts, load, machine)
-        fits = all(
-            item.total_bytes + item.compute_bytes * plan.compute_margin
-            <= (item.device.free_bytes or 0)
-            for item in plan.devices[1:]
-        )
-        low, high = (layers, high) if fits else (low, layers - 1)
-    return low
+    values = msgspec.to_builtins(options) | {"gpu_layers": layers}
+    plan = memory_plan(facts, load_settings(values, facts), machine)
+    return tuple(
+        round(item.total_bytes + item.compute_bytes * plan.compute_margin)
+        for item in plan.devices[1:]
+    )

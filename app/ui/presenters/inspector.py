@@ -31,7 +31,7 @@ from app.engine.protocol import (
     Started,
 )
 from app.engine.qt_client import EngineProcess, EngineState
-from app.engine.recording import load_record, memory_sample
+from app.engine.recording import as_loaded, load_record, memory_sample
 from app.engine.threads import clamp_threads, performance_cores
 from app.machine import bandwidth_for, machine_for
 from app.paths import Paths
@@ -297,6 +297,7 @@ class InspectorPresenter(QObject):
         hello = self._engine.state.hello
         if hello is None:
             return
+        self._options = as_loaded(self._options, message.model)
         self._plan()
         record = load_record(
             message.model,
