@@ -5,10 +5,7 @@ So a guess that is right comes nearly free, and one that is wrong costs the draf
 large model's own sampler draws every token, so the reply is what it would have been without a
 draft, up to the rounding of larger batches.
 
-How much it gives: with a share ``a`` of guesses that are right and ``k`` guesses a step, a step
-yields ``(1 - a^(k+1)) / (1 - a)`` tokens on average (Leviathan et al. 2023, "Fast Inference from
-Transformers via Speculative Decoding", equation 1) for one reading of the large model and ``k`` of
-the small one.
+What it gives is measured and said by `inspector.batching`.
 """
 
 from __future__ import annotations
@@ -19,20 +16,13 @@ from app.engine.cache import PrefixCache
 from app.engine.interface import Aborted, EngineFailure, EngineModel
 from app.engine.protocol import SamplingOptions
 
-__all__ = ["Draft", "expected_tokens_per_step", "mismatch"]
+__all__ = ["Draft", "mismatch"]
 
 # Vocabularies of one family may differ by padding at the end (llama.cpp's common/speculative.cpp
 # allows 128 entries).
 _SIZE_SLACK_TOKENS = 128
 _COMPARED_TOKENS = 4096
 _GREEDY = SamplingOptions(temperature=0.0)
-
-
-def expected_tokens_per_step(accepted_share: float, drafted_tokens: int) -> float:
-    """Return the tokens that a step yields on average; see the module for the source."""
-    if accepted_share >= 1.0:
-        return drafted_tokens + 1.0
-    return float((1.0 - accepted_share ** (drafted_tokens + 1)) / (1.0 - accepted_share))
 
 
 def mismatch(model: EngineModel, draft: EngineModel) -> str | None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from app.engine.drafting import expected_tokens_per_step
 from app.engine.protocol import Cancel, Chunk, Done, Loaded, LoadOptions
 from tests.helpers.engine import Driver, answer_of, chat, generate, turn
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
@@ -136,10 +135,3 @@ def test_model_that_cannot_draft_is_named_and_left_out(
     assert why in loaded.model.notices[-1]
     text, _, _ = answer_of(turn(driver, chat("Tell me a story")))
     assert text == TOLD
-
-
-def test_tokens_per_step_follow_the_share_that_is_right() -> None:
-    assert expected_tokens_per_step(0.0, 4) == 1.0
-    assert expected_tokens_per_step(1.0, 4) == 5.0
-    # 1 + a + a^2 + a^3 + a^4
-    assert expected_tokens_per_step(0.5, 4) == pytest.approx(1.9375)
