@@ -12,6 +12,7 @@ __all__ = [
     "LOAD_LINE",
     "Basis",
     "CpuFeature",
+    "DecodeFit",
     "Device",
     "DeviceKind",
     "Machine",
@@ -86,12 +87,35 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeFit:
+    """What decoding really took on this machine, over what `gguf_tools.expected` makes likely.
+
+    ``weights`` scales the seconds of a step without the cache, ``cache`` those of the cache;
+    ``spread`` is the half width of the prediction. ``key`` names the settings that were measured
+    (`gguf_tools.expected.decode_key`), ``own`` tells that it was this very model; another one's
+    measurement says less. ``count`` rates were measured, at depths up to ``deepest`` tokens.
+    """
+
+    weights: float
+    cache: float
+    spread: float
+    key: str
+    own: bool = True
+    count: int = 1
+    deepest: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A CPU and the devices that layers can be offloaded to, in the engine's order."""
+    """A CPU and the devices that layers can be offloaded to, in the engine's order.
+
+    ``fit`` is what was measured here of decoding, None before any measurement.
+    """
 
     name: str
     cpu: Device
     accelerators: tuple[Device, ...] = ()
+    fit: DecodeFit | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gguf_tools.expected import expected_share
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding, find
 from gguf_tools.machine import LOAD_LINE, Basis, Device, Machine
@@ -17,7 +18,6 @@ from gguf_tools.placement import CPU
 from gguf_tools.rates import (
     TokenBytes,
     decode_ceiling,
-    expected_share,
     prefill_flops,
     prefill_seconds,
     seconds_per_token,
@@ -326,9 +326,7 @@ def _decode(
         depth=depth,
         experts_on_cpu=load.experts_on_cpu,
     )
-    expected = expected_share(
-        reads, machine, shape, flash_attention=memory.settings.flash_attention
-    )
+    expected = expected_share(reads, machine, memory.settings, memory.placement)
     seconds = seconds_per_token(reads, machine)
     total = sum(item.total for item in reads)
     busiest = max(range(len(reads)), key=lambda index: reads[index].total)

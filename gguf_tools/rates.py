@@ -3,7 +3,7 @@
 A decoded token reads every weight that takes part in it once, and the cache as far as it is
 filled; no machine decodes faster than it can read that. Where layers lie on several devices they
 work one after another, so times add up. A prompt is worked on many tokens at a time, so there
-arithmetic is the limit.
+arithmetic is the limit. What is likely to be reached of these ceilings: `gguf_tools.expected`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gguf_tools import roles
 from gguf_tools.facts import vocabulary_size
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
+from gguf_tools.kernels import kernel_of
 from gguf_tools.kv import KvCache
 from gguf_tools.machine import Device, Machine
 from gguf_tools.network import crossings, network_seconds
@@ -27,7 +28,6 @@ from gguf_tools.units import round_up
 __all__ = [
     "TokenBytes",
     "decode_ceiling",
-    "expected_share",
     "prefill_flops",
     "prefill_seconds",
     "seconds_per_token",
@@ -35,16 +35,7 @@ __all__ = [
 ]
 
 _CELLS: Final = 256
-_NEGLIGIBLE: Final = 1e-2  # such as the one row of the embedding table that a token reads
-
-EXPECTED: Final[dict[str, tuple[float, float]]] = {
-    "gpu": (0.55, 0.75),
-    "igpu": (0.5, 0.75),
-    "accel": (0.5, 0.75),
-    "rpc": (0.3, 0.7),
-    "cpu": (0.35, 0.75),
-}
-"""Shares of the ceiling that are usually reached, by kind of device."""
+NEGLIGIBLE: Final = 1e-2  # such as the one row of the embedding table that a token reads
 
 PREFILL_SHARE: Final[dict[str, float]] = {
     "gpu": 0.4,
@@ -53,18 +44,20 @@ PREFILL_SHARE: Final[dict[str, float]] = {
     "rpc": 0.3,
     "cpu": 0.5,
 }
+"""Shares of the arithmetic rate at which prompts are read (assumed).
 
-# Cache bytes cost a CPU more than weight bytes: measured 1.5 times without flash attention, 9
-# times with it, where each of three query heads for a KV head reads them again.
-_CPU_KV_COST: Final = 1.5
-_CPU_FLASH_KV_COST: Final = 3.0
+On a processor that is attention's; what the weights reach is in `gguf_tools.kernels`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBytes:
     """What one step of decoding reads on one device, in bytes.
 
-    ``moved`` bytes go to the device and back in ``trips``; see `gguf_tools.network`.
+    ``moved`` bytes go to the device and back in ``trips``; see `gguf_tools.network`. ``work`` are
+    the operations of the weights' products, each divided by the share of the arithmetic rate that
+    its kernel reaches on a processor; ``attention`` those of scores and sums over the cache, not
+    divided.
     """
 
     weights: float
@@ -72,6 +65,8 @@ class TokenBytes:
     state: float
     moved: float = 0.0
     trips: float = 0.0
+    work: float = 0.0
+    attention: float = 0.0
 
     @property
     def total(self) -> float:
@@ -81,7 +76,11 @@ class TokenBytes:
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """Bytes that a token reads of each layer's dense weights, of its experts, and of the rest."""
+    """Bytes that a token reads of each layer's dense weights, of its experts, and of the rest.
+
+    ``…_work`` are its operations over the kernels' shares in decoding, ``prompt_work`` in reading
+    a prompt; those of experts count the experts in use.
+    """
 
     dense: tuple[float, ...]
     experts: tuple[float, ...]
@@ -89,6 +88,10 @@ class _Reads:
     input_rows: float
     head_parameters: int
     parameters: tuple[float, ...]
+    dense_work: tuple[float, ...]
+    expert_work: tuple[float, ...]
+    prompt_work: tuple[float, ...]
+    output_work: float
 
 
 def token_bytes(
@@ -122,15 +125,20 @@ def token_bytes(
     weights = [0.0] * devices
     kv = [0.0] * devices
     state = [0.0] * devices
+    work = [0.0] * devices
+    attention = [0.0] * devices
+    work[placement.output] += reads.output_work * sequences
     weights[CPU] += reads.input_rows * sequences
     weights[placement.output] += reads.output
     for layer in range(shape.layers):
         index = placement.layers[layer]
         weights[index] += reads.dense[layer]
+        work[index] += reads.dense_work[layer] * sequences
         if reads.experts[layer]:
-            weights[CPU if experts_on_cpu else index] += reads.experts[layer] * _expert_share(
-                shape, layer, sequences
-            )
+            where = CPU if experts_on_cpu else index
+            weights[where] += reads.experts[layer] * _expert_share(shape, layer, sequences)
+            work[where] += reads.expert_work[layer] * sequences
+        attention[index] += _step_attention(shape, layer, depth + 1) * sequences
     filled = round_up(depth + 1, _CELLS)
     read = [
         min(cache.cells, round_up(-(-filled // cache.tokens_per_cell), _CELLS)) for cache in caches
@@ -153,8 +161,22 @@ def token_bytes(
         sequences=sequences,
         flash_attention=settings.flash_attention,
     )
-    parts = zip(weights, kv, state, moved, trips, strict=True)
+    parts = zip(weights, kv, state, moved, trips, work, attention, strict=True)
     return tuple(TokenBytes(*part) for part in parts)
+
+
+def _step_attention(shape: Hyperparameters, layer: int, tokens: int) -> float:
+    """Return the operations of one query's scores and sums over ``tokens`` cached ones."""
+    if shape.kv_heads[layer] == 0:
+        return 0.0
+    seen = min(tokens, shape.window) if shape.sliding[layer] and shape.window else tokens
+    return 2.0 * shape.heads[layer] * _attention_width(shape, layer) * seen
+
+
+def _attention_width(shape: Hyperparameters, layer: int) -> int:
+    if shape.mla:
+        return shape.key_length + shape.kv_lora_rank
+    return shape.head_k(layer) + shape.head_v(layer)
 
 
 def _expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
@@ -181,7 +203,10 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
     dense = [0.0] * shape.layers
     experts = [0.0] * shape.layers
     parameters = [0.0] * shape.layers
-    output = rows = 0.0
+    dense_work = [0.0] * shape.layers
+    expert_work = [0.0] * shape.layers
+    prompt_work = [0.0] * shape.layers
+    output = rows = output_work = 0.0
     head = 0
     physical = max(shape.layers // shape.loops, 1)
     for tensor in header.tensors.values():
@@ -190,8 +215,12 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
             rows += tensor.type.row_bytes(tensor.extent(0))
         if roles.unread_per_token(tensor, shape):
             continue
+        kernel = kernel_of(tensor.type.name)
+        # Rows of one dimension are scales and biases, not products.
+        flops = 2.0 * tensor.elements if len(tensor.shape) >= 2 else 0.0
         if block is None:
             output += tensor.size_bytes
+            output_work += flops / kernel.decode
             if tensor.name == "output.weight":
                 head = tensor.elements
             continue
@@ -200,16 +229,32 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
             if layer >= shape.layers:
                 continue
             if roles.is_expert(tensor.name):
+                used = _expert_share(shape, layer, 1)
                 experts[layer] += tensor.size_bytes
-                parameters[layer] += tensor.elements * _expert_share(shape, layer, 1)
+                expert_work[layer] += flops * used / kernel.decode
             else:
+                used = 1.0
                 dense[layer] += tensor.size_bytes
-                parameters[layer] += tensor.elements
+                dense_work[layer] += flops / kernel.decode
+            parameters[layer] += tensor.elements * used
+            prompt_work[layer] += flops * used / kernel.prefill
     if roles.tied_output(header):
         table = header.tensors["token_embd.weight"]
         output += table.size_bytes
+        output_work += 2.0 * table.elements / kernel_of(table.type.name).decode
         head = table.elements
-    return _Reads(tuple(dense), tuple(experts), output, rows, head, tuple(parameters))
+    return _Reads(
+        tuple(dense),
+        tuple(experts),
+        output,
+        rows,
+        head,
+        tuple(parameters),
+        tuple(dense_work),
+        tuple(expert_work),
+        tuple(prompt_work),
+        output_work,
+    )
 
 
 def seconds_per_token(reads: tuple[TokenBytes, ...], machine: Machine) -> float | None:
@@ -220,7 +265,7 @@ def seconds_per_token(reads: tuple[TokenBytes, ...], machine: Machine) -> float 
         total += network_seconds(item.moved, item.trips, device)
         if device.bandwidth_bytes_per_s:
             total += item.total / device.bandwidth_bytes_per_s
-        elif item.total > _NEGLIGIBLE * everything:
+        elif item.total > NEGLIGIBLE * everything:
             return None
     return total or None
 
@@ -229,46 +274,6 @@ def decode_ceiling(reads: tuple[TokenBytes, ...], machine: Machine) -> float | N
     """Return tokens per second that decoding can't pass, None if a bandwidth is unknown."""
     seconds = seconds_per_token(reads, machine)
     return 1.0 / seconds if seconds else None
-
-
-def expected_share(
-    reads: tuple[TokenBytes, ...],
-    machine: Machine,
-    shape: Hyperparameters,
-    *,
-    flash_attention: bool,
-) -> tuple[float, float] | None:
-    """Return the low and high rate to expect, in tokens per second.
-
-    Each device reaches a usual share of its ceiling; on CPUs the cache costs more than its bytes.
-    """
-    low = high = 0.0
-    everything = sum(item.total for item in reads)
-    for item, device in zip(reads, machine.devices, strict=True):
-        if not device.bandwidth_bytes_per_s:
-            if item.total > _NEGLIGIBLE * everything:
-                return None
-            continue
-        cost = _kv_cost(device, shape, flash_attention)
-        seconds = (item.weights + item.state + item.kv * cost) / device.bandwidth_bytes_per_s
-        shares = EXPECTED[device.kind]
-        network = network_seconds(item.moved, item.trips, device)
-        low += seconds / shares[0] + network
-        high += seconds / shares[1] + network
-    return (1.0 / low, 1.0 / high) if high else None
-
-
-def _kv_cost(device: Device, shape: Hyperparameters, flash_attention: bool) -> float:
-    if device.kind != "cpu":
-        return 1.0
-    if not flash_attention:
-        return _CPU_KV_COST
-    pairs = [
-        heads / kv_heads
-        for heads, kv_heads in zip(shape.heads, shape.kv_heads, strict=True)
-        if kv_heads
-    ]
-    return _CPU_FLASH_KV_COST * (sum(pairs) / len(pairs) if pairs else 1.0)
 
 
 def prefill_flops(header: Header, shape: Hyperparameters, tokens: int, outputs: int = 1) -> float:
@@ -290,10 +295,7 @@ def attention_flops(shape: Hyperparameters, tokens: int) -> float:
     for layer in range(shape.layers):
         if shape.kv_heads[layer] == 0:
             continue
-        if shape.mla:
-            width = shape.key_length + shape.kv_lora_rank
-        else:
-            width = shape.head_k(layer) + shape.head_v(layer)
+        width = _attention_width(shape, layer)
         seen = near if shape.sliding[layer] and shape.window else pairs
         total += 2.0 * shape.heads[layer] * width * seen
     return total
@@ -316,10 +318,12 @@ def prefill_seconds(
     attention = attention_flops(shape, tokens) / max(shape.layers, 1)
     devices = machine.devices
     work = [0.0] * len(devices)
-    moved = 0.0
+    moved = kernels = 0.0
     for layer in range(shape.layers):
         index = placement.layers[layer]
         work[index] += 2.0 * reads.parameters[layer] * tokens + attention
+        if index == CPU:
+            kernels += reads.prompt_work[layer] * tokens + attention / PREFILL_SHARE["cpu"]
         if index == CPU:
             moved += reads.dense[layer] + reads.experts[layer]
     work[placement.output] += 2.0 * reads.head_parameters
@@ -328,6 +332,8 @@ def prefill_seconds(
         if work[index] == 0:
             continue
         seconds = _work_seconds(work[index], device)
+        if index == CPU and kernels and device.flops_per_s:
+            seconds = kernels / device.flops_per_s
         if index == CPU and placement.offloaded:
             through = _through_link(work[index], moved, machine, placement, tokens, ubatch)
             seconds = min((item for item in (seconds, through) if item is not None), default=None)

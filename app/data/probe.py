@@ -269,6 +269,8 @@ def host_device(
     """Return the processor with main memory. For the arguments see `machine_of`."""
     host = host or host_memory()
     row = table.find(name)
+    # A probe was made with the threads that decode, which may be fewer than there are cores.
+    threads = cores if bandwidth is None else bandwidth.threads
     device = Device(
         name="CPU",
         kind="cpu",
@@ -278,7 +280,7 @@ def host_device(
         free_bytes=host.free_bytes,
         bandwidth_bytes_per_s=None if row is None else row.bandwidth_bytes_per_s,
         bandwidth_basis="assumed" if row is None else "table",
-        flops_per_s=max(cores, 1) * _CLOCK_HZ * _FLOPS_PER_CYCLE,
+        flops_per_s=max(threads, 1) * _CLOCK_HZ * _FLOPS_PER_CYCLE,
         flops_basis="assumed",
         pool=CPU_POOL,
     )

@@ -82,26 +82,29 @@ def _scan(size_bytes: int, threads: int, repeats: int) -> tuple[float, ...]:
 
 def _passes(scan: Callable[[_Part], Any], parts: list[_Part], count: int) -> list[float]:
     """Return the seconds of each pass, all threads starting together."""
-    barrier = threading.Barrier(len(parts) + 1)
+    barrier = threading.Barrier(len(parts))
+    marks: list[list[tuple[float, float]]] = [[] for _ in parts]
 
-    def work(part: _Part) -> None:
+    def work(part: _Part, own: list[tuple[float, float]]) -> None:
         for _ in range(count):
             barrier.wait()
+            # Read by the thread that scans: another one may be woken up long after the start.
+            started = time.perf_counter()
             scan(part)
-            barrier.wait()
+            own.append((started, time.perf_counter()))
 
-    workers = [threading.Thread(target=work, args=(part,), daemon=True) for part in parts]
+    workers = [
+        threading.Thread(target=work, args=(part, own), daemon=True)
+        for part, own in zip(parts, marks, strict=True)
+    ]
     for worker in workers:
         worker.start()
-    spent = []
-    for _ in range(count):
-        barrier.wait()
-        started = time.perf_counter()
-        barrier.wait()
-        spent.append(time.perf_counter() - started)
     for worker in workers:
         worker.join()
-    return spent
+    return [
+        max(end for _, end in passed) - min(start for start, _ in passed)
+        for passed in zip(*marks, strict=True)
+    ]
 
 
 def _scanners() -> list[Callable[[_Part], Any]]:

@@ -1,0 +1,119 @@
+"""Decode rates that were measured on this machine, kept so that the next prediction follows them.
+
+They are kept by engine build, processor and threads, then by the model's file and the settings
+that matter. A model that was not measured yet takes what another one's measurements say about this
+machine, with less certainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from app.data.state import StateFile
+from gguf_tools.expected import decode_key
+from gguf_tools.machine import DecodeFit
+from gguf_tools.plan import Plan, make_plan
+from inspector.measured import DecodeSample, fit_decode
+
+__all__ = ["DecodeRates"]
+
+_MOST_SAMPLES: Final = 48
+_MOST_GROUPS: Final = 48
+
+
+class _Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Rates of one model with one set of settings; the fit is that of when they were kept."""
+
+    model: str
+    key: str
+    samples: tuple[DecodeSample, ...] = ()
+    weights: float = 1.0
+    cache: float = 1.0
+    spread: float = 0.0
+
+
+class DecodeRates:
+    """The rates of one machine: an engine build on a processor with so many threads."""
+
+    def __init__(
+        self, state: StateFile, *, cpu: str, engine: str, threads: int, compatibility: bool = False
+    ) -> None:
+        self._state = state
+        mode = " | compatibility" if compatibility else ""
+        self._name = f"decode {cpu} | {engine} | {threads} threads{mode}"
+
+    def fitted(self, plan: Plan, model: str) -> Plan:
+        """Return the plan with what was measured here; the same if nothing was.
+
+        Args:
+            plan: made without a fit.
+            model: fingerprint of the model's file.
+        """
+        fit = self._fit(plan, model)
+        if fit is None:
+            return plan
+        machine = replace(plan.machine, fit=fit)
+        return make_plan(plan.facts, plan.load, machine)
+
+    def learn(self, plan: Plan, model: str, samples: Sequence[DecodeSample]) -> bool:
+        """Keep rates of a model loaded by ``plan``; tell whether there were any."""
+        if not samples or not model:
+            return False
+        bare = _without_fit(plan)
+        key = decode_key(bare.memory.settings, bare.memory.placement)
+        groups = self._groups()
+        old = next((item for item in groups if (item.model, item.key) == (model, key)), None)
+        kept = (*(() if old is None else old.samples), *samples)[-_MOST_SAMPLES:]
+        fit = fit_decode(bare, kept, key)
+        if fit is None:
+            return False
+        others = [item for item in groups if item is not old][-_MOST_GROUPS + 1 :]
+        group = _Group(
+            model=model,
+            key=key,
+            samples=kept,
+            weights=fit.weights,
+            cache=fit.cache,
+            spread=fit.spread,
+        )
+        self._state.set_blob(self._name, msgspec.json.encode([*others, group]))
+        return True
+
+    def _fit(self, plan: Plan, model: str) -> DecodeFit | None:
+        key = decode_key(plan.memory.settings, plan.memory.placement)
+        groups = self._groups()
+        for group in reversed(groups):
+            if (group.model, group.key) == (model, key):
+                return fit_decode(plan, group.samples, key)
+        same_file = [group for group in groups if group.model == model]
+        same_key = [group for group in groups if group.key == key]
+        for near in (*reversed(same_key), *reversed(same_file)):
+            return DecodeFit(
+                weights=near.weights,
+                cache=near.cache,
+                spread=near.spread,
+                key=near.key,
+                own=False,
+                count=len(near.samples),
+                deepest=max((item.depth for item in near.samples), default=0),
+            )
+        return None
+
+    def _groups(self) -> list[_Group]:
+        kept = self._state.blob(self._name)
+        if kept is None:
+            return []
+        try:
+            return msgspec.json.decode(kept, type=list[_Group])
+        except msgspec.DecodeError:
+            return []
+
+
+def _without_fit(plan: Plan) -> Plan:
+    return (
+        plan if plan.machine.fit is None else replace(plan, machine=replace(plan.machine, fit=None))
+    )

@@ -1,0 +1,139 @@
+"""What was measured of decoding on this machine, and the fit by which predictions follow it.
+
+A rate is a pair of a depth and seconds a token. The likely seconds of `gguf_tools.expected` have
+two parts, of the weights and of the cache; the fit scales each, by the least relative errors.
+Where all rates lie at much the same depth they can't tell the parts apart, and both are scaled
+alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from gguf_tools.expected import decode_parts
+from gguf_tools.machine import DecodeFit
+from gguf_tools.plan import Plan
+from gguf_tools.rates import token_bytes
+from inspector.records import TurnStats
+
+__all__ = ["DecodeSample", "fit_decode", "likely_parts", "samples_of"]
+
+LEAST_SPREAD: Final = 0.08
+"""Half width of a prediction from measurements that agree: rates of one machine vary so much."""
+
+MOST_SPREAD: Final = 0.3
+_TELLING: Final = 0.2  # difference of the cache's share that tells the parts apart
+_LEAST_TOKENS: Final = 16
+_ROUNDS: Final = 12
+_NOISE: Final = 0.02
+_BOUNDS: Final = (0.1, 10.0)
+
+
+class DecodeSample(msgspec.Struct, frozen=True, array_like=True):
+    """Seconds that a decoded token took with ``depth`` tokens in the cache."""
+
+    depth: int
+    seconds: float
+
+
+def samples_of(stats: TurnStats) -> tuple[DecodeSample, ...]:
+    """Return what a turn says about decoding: nothing if it was short or not a plain decode."""
+    if stats.reply_tokens < _LEAST_TOKENS or stats.replies_at_once > 1 or stats.drafted_tokens:
+        return ()
+    return tuple(
+        DecodeSample(depth, 1.0 / rate)
+        for depth, rate in stats.rates_along(_LEAST_TOKENS)
+        if rate > 0
+    )
+
+
+def likely_parts(plan: Plan, depth: int) -> tuple[float, float] | None:
+    """Return the likely seconds of a step at a depth: without the cache, and for the cache."""
+    shape, memory = plan.facts.shape, plan.memory
+    if shape is None:
+        return None
+    reads = token_bytes(
+        plan.facts.header,
+        shape,
+        memory.settings,
+        memory.placement,
+        memory.caches,
+        memory.states,
+        devices=len(plan.machine.devices),
+        depth=depth,
+        experts_on_cpu=plan.load.experts_on_cpu,
+    )
+    return decode_parts(reads, plan.machine, memory.settings)
+
+
+def fit_decode(
+    plan: Plan, samples: Iterable[DecodeSample], key: str, *, own: bool = True
+) -> DecodeFit | None:
+    """Return what measured rates make of a plan's likely seconds, None if they say nothing.
+
+    Args:
+        plan: of the model and the settings that were measured.
+        samples: what was measured.
+        key: of those settings (`gguf_tools.expected.decode_key`).
+        own: the plan is of the very model that was measured.
+    """
+    rows = []
+    for sample in samples:
+        parts = likely_parts(plan, sample.depth)
+        if parts is not None and sample.seconds > 0 and sum(parts) > 0:
+            rows.append((sample.depth, parts[0] / sample.seconds, parts[1] / sample.seconds))
+    if not rows:
+        return None
+    fitted = _fitted([row[1:] for row in rows])
+    off = [abs(weights * fitted[0] + cache * fitted[1] - 1.0) for _, weights, cache in rows]
+    spread = min(max(LEAST_SPREAD, 2.0 * median(off)), MOST_SPREAD)
+    return DecodeFit(
+        weights=fitted[0],
+        cache=fitted[1],
+        spread=spread,
+        key=key,
+        own=own,
+        count=len(rows),
+        deepest=max(row[0] for row in rows),
+    )
+
+
+def _fitted(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the factors of both parts; ``rows`` are the parts over what was measured.
+
+    Least absolute errors, by least squares with weights that fall with the error: a few rates that
+    something disturbed do not move the others' fit.
+    """
+    alike = 1.0 / median(sum(row) for row in rows)
+    shares = [row[1] / sum(row) for row in rows]
+    if max(shares) - min(shares) < _TELLING:
+        return alike, alike
+    trust = [1.0] * len(rows)
+    found = None
+    for _ in range(_ROUNDS):
+        found = _solved(rows, trust)
+        if found is None:
+            return alike, alike
+        off = [abs(row[0] * found[0] + row[1] * found[1] - 1.0) for row in rows]
+        trust = [1.0 / max(error, _NOISE) for error in off]
+    return found or (alike, alike)
+
+
+def _solved(
+    rows: Sequence[tuple[float, float]], trust: Sequence[float]
+) -> tuple[float, float] | None:
+    """Return the least squares of ``weights × a + cache × b = 1``, None if they make no sense."""
+    ww = wc = cc = w = c = 0.0
+    for (own, kept), weight in zip(rows, trust, strict=True):
+        ww, wc, cc = ww + weight * own * own, wc + weight * own * kept, cc + weight * kept * kept
+        w, c = w + weight * own, c + weight * kept
+    determinant = ww * cc - wc * wc
+    if determinant <= 1e-9 * ww * cc:
+        return None
+    a, b = (w * cc - c * wc) / determinant, (c * ww - w * wc) / determinant
+    low, high = _BOUNDS
+    return (a, b) if low <= a <= high and low <= b <= high else None
