@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -34,6 +35,9 @@ from app.data.hub.protocol import (
     decode_request,
     encode_line,
 )
+
+if TYPE_CHECKING:
+    from app.data.hub.client import Hub
 
 __all__ = ["child_argv", "main"]
 
@@ -70,6 +74,8 @@ class _Child:
         self._descriptor = descriptor
         self._writing = threading.Lock()
         self._access: Access | None = None
+        self._hub: Hub | None = None
+        self._making = threading.Lock()
         self._cancelled: set[int] = set()
 
     def run(self) -> int:
@@ -118,17 +124,13 @@ class _Child:
             )
 
     def _answer(self, request: Search | LookUp | ReadHeads | Fetch) -> None:
-        from app.data.hub.client import Hub
-
-        if self._access is None:
-            raise HubError("unknown", "A hub process was not told how to reach the hub.")
-        hub = Hub(self._access.access)
+        hub = self._the_hub()
         if isinstance(request, Search):
             self._say(Found(id=request.id, repositories=hub.search(request.text)))
         elif isinstance(request, LookUp):
             self._say(Listed(id=request.id, listing=hub.listing(request.repository)))
         elif isinstance(request, ReadHeads):
-            self._read_heads(request)
+            self._read_heads(request, hub)
         else:
             paths = download(
                 request.job,
@@ -138,14 +140,24 @@ class _Child:
             )
             self._say(Fetched(id=request.id, paths=tuple(map(str, paths))))
 
-    def _read_heads(self, request: ReadHeads) -> None:
+    def _the_hub(self) -> Hub:
+        """Return the one hub of this process: its session is shared by all threads."""
         from app.data.hub.client import Hub
+
+        with self._making:
+            if self._access is None:
+                raise HubError("unknown", "A hub process was not told how to reach the hub.")
+            if self._hub is None:
+                self._hub = Hub(self._access.access)
+            return self._hub
+
+    def _read_heads(self, request: ReadHeads, hub: Hub) -> None:
         from app.data.hub.heads import HeadReader, prune
 
         assert self._access is not None
         cache = Path(self._access.cache)
         reader = HeadReader(
-            Hub(self._access.access),
+            hub,
             request.listing,
             cache,
             lambda: request.id in self._cancelled,

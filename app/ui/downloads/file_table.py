@@ -51,7 +51,7 @@ _WIDTHS: Final[dict[_Column, int]] = {
     "decode": 72,
 }
 _GIVE_WAY: Final[tuple[_Column, ...]] = ("context", "bits", "decode")
-_NAME_PX: Final = 150
+_NAME_PX: Final = 124
 
 
 class _Model(QAbstractTableModel):
@@ -237,7 +237,6 @@ class FileTable(QTreeView):
         self.setRootIsDecorated(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
-        self.setAllColumnsShowFocus(True)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -347,7 +346,8 @@ class FileTable(QTreeView):
         self.header().setFont(theme.font(12.5))
         self.header().setFixedHeight(theme.px(32))
         self.setStyleSheet(
-            "QTreeView { background: transparent; border: none; }"
+            "QTreeView { background: transparent; border: none;"
+            " selection-background-color: transparent; }"
             "QTreeView::item, QTreeView::item:selected, QTreeView::item:hover"
             " { background: transparent; border: none; }"
             "QTreeView::branch { background: transparent; }"

@@ -6,7 +6,7 @@ It knows no hub: a presenter sets what is shown, and wishes leave by signals.
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPushButton,
+    QSizePolicy,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -32,6 +33,8 @@ from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
 
 __all__ = ["GetModelsPage"]
+
+_LOW_PX = 740
 
 
 class GetModelsPage(QWidget):
@@ -71,10 +74,12 @@ class GetModelsPage(QWidget):
         self.queue = DownloadQueue(themes, self)
         self.queue.chosen.connect(self.download_chosen)
         self._middle = QHBoxLayout()
-        self._middle.addWidget(self._left, 38)
-        self._middle.addWidget(self._right, 62)
+        self._middle.addWidget(self._left, 36)
+        self._middle.addWidget(self._right, 64)
         self._column = QVBoxLayout(self)
         self.notices = NoticeArea(themes, self)
+        self.notices.shown_changed.connect(self.notices.setVisible)
+        self.notices.hide()
         self._column.addWidget(self._search_card)
         self._column.addWidget(self.notices)
         self._column.addLayout(self._middle, 1)
@@ -147,6 +152,7 @@ class GetModelsPage(QWidget):
         self._facts.setProperty("kind", "faint")
         self.web = QPushButton(self.tr("Open its page"), self._right)
         self.web.setProperty("kind", "small")
+        self.web.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.web.clicked.connect(self._on_web)
         self._basis = QLabel(self._right)
         self._basis.setProperty("kind", "faint")
@@ -197,6 +203,7 @@ class GetModelsPage(QWidget):
 
     def say_results(self, message: MessageView) -> None:
         """Say something in place of what was found."""
+        self.results.set_rows(())
         self.results_message.say(message)
         self._results_stack.setCurrentWidget(self.results_message)
 
@@ -236,6 +243,12 @@ class GetModelsPage(QWidget):
         if not event.spontaneous():
             self.field.setFocus(Qt.FocusReason.OtherFocusReason)
             self.shown.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave the lists their room on a low page."""
+        super().resizeEvent(event)
+        low = self.height() < self._themes.theme.px(_LOW_PX)
+        self.queue.set_most_rows(2 if low else 3)
 
     # --- what the user does ---
 

@@ -25,7 +25,6 @@ from app.ui.theme import ThemeManager
 
 __all__ = ["DownloadQueue", "DownloadRow"]
 
-_MOST_ROWS: Final = 3
 _ROW_PX: Final = 62
 _ICONS: Final[dict[DownloadAction, str]] = {
     "pause": "pause",
@@ -139,7 +138,7 @@ class DownloadRow(QWidget):
 
 
 class DownloadQueue(QFrame):
-    """All downloads, three of them in sight; hidden while there is none.
+    """All downloads, a few of them in sight; hidden while there is none.
 
     Signals:
         chosen(str, str): key of a download and an action.
@@ -152,6 +151,7 @@ class DownloadQueue(QFrame):
         self.setObjectName("card")
         self._themes = themes
         self._rows: dict[str, DownloadRow] = {}
+        self._most_rows = 3
         self._title = QLabel(self.tr("Downloads"), self)
         self._title.setProperty("kind", "strong")
         self._summary = ElidedLabel("", self)
@@ -197,6 +197,11 @@ class DownloadQueue(QFrame):
         self.setVisible(bool(views))
         self._fit()
 
+    def set_most_rows(self, rows: int) -> None:
+        """Show so many downloads at once; the others are scrolled to."""
+        self._most_rows = rows
+        self._fit()
+
     def row(self, key: str) -> DownloadRow | None:
         """Return a download's row."""
         return self._rows.get(key)
@@ -208,7 +213,7 @@ class DownloadQueue(QFrame):
         return row
 
     def _fit(self) -> None:
-        rows = min(len(self._rows), _MOST_ROWS)
+        rows = min(len(self._rows), self._most_rows)
         self._area.setFixedHeight(rows * self._themes.theme.px(_ROW_PX))
 
     @Slot()

@@ -1,4 +1,4 @@
-"""The repositories that a search found, drawn on two lines each."""
+"""The repositories that a search found, drawn on three lines each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from inspector.widgets.drawing import draw_text
 __all__ = ["ResultList"]
 
 _ROLE: Final = int(Qt.ItemDataRole.UserRole)
-_ROW_PX: Final = 50
+_ROW_PX: Final = 68
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -56,7 +56,7 @@ class _Model(QAbstractListModel):
             _ROLE: row,
             int(Qt.ItemDataRole.DisplayRole): row.key,
             int(Qt.ItemDataRole.AccessibleTextRole): row.spoken,
-            int(Qt.ItemDataRole.ToolTipRole): f"{row.key}\n{row.facts}",
+            int(Qt.ItemDataRole.ToolTipRole): f"{row.key}\n{row.what}\n{row.use}",
         }.get(role)
 
 
@@ -79,9 +79,8 @@ class _Delegate(QStyledItemDelegate):
         self._paint_ground(painter, theme, option, is_open=row.key == self._view.opened)
         inner = QRectF(option.rect).adjusted(theme.px(10), theme.px(5), -theme.px(10), -theme.px(5))
         flip = option.direction == Qt.LayoutDirection.RightToLeft
-        upper, lower = QRectF(inner), QRectF(inner)
-        upper.setHeight(inner.height() / 2)
-        lower.setTop(upper.bottom())
+        third = inner.height() / 3
+        upper = QRectF(inner.left(), inner.top(), inner.width(), third)
         for tag in row.tags:
             upper = self._paint_tag(painter, theme, upper, tag, flip=flip)
         painter.setFont(theme.font(13.5, QFont.Weight.Medium))
@@ -90,11 +89,13 @@ class _Delegate(QStyledItemDelegate):
         name = metrics.elidedText(row.name, Qt.TextElideMode.ElideMiddle, int(upper.width()))
         draw_text(painter, upper, name)
         painter.setFont(theme.font(12))
-        painter.setPen(theme.colour("faint"))
-        facts = painter.fontMetrics().elidedText(
-            row.facts, Qt.TextElideMode.ElideRight, int(lower.width())
-        )
-        draw_text(painter, lower, facts)
+        for place, (text, token) in enumerate(((row.what, "dim"), (row.use, "faint")), start=1):
+            line = QRectF(inner.left(), inner.top() + place * third, inner.width(), third)
+            painter.setPen(theme.colour(token))
+            shown = painter.fontMetrics().elidedText(
+                text, Qt.TextElideMode.ElideRight, int(line.width())
+            )
+            draw_text(painter, line, shown)
         painter.restore()
 
     def _paint_ground(

@@ -65,8 +65,8 @@ class TokenDialog(QDialog):
         box.addButton(self.keep, QDialogButtonBox.ButtonRole.AcceptRole)
         box.addButton(QDialogButtonBox.StandardButton.Cancel)
         self.forget = QPushButton(self.tr("Remove the token"), self)
-        self.forget.setVisible(kept)
         box.addButton(self.forget, QDialogButtonBox.ButtonRole.DestructiveRole)
+        self.forget.setVisible(kept)  # after it was added, which shows a button
         self.keep.clicked.connect(self._on_keep)
         self.forget.clicked.connect(self._on_forget)
         box.rejected.connect(self.reject)

@@ -38,12 +38,15 @@ class MessageView:
 
 @dataclass(frozen=True, slots=True)
 class ResultView:
-    """A repository that was found. ``facts`` is its second line, ``spoken`` for screen readers."""
+    """A repository that was found; ``what`` and ``use`` are its second and third line.
+
+    ``spoken`` is all of it for screen readers.
+    """
 
     key: str
     name: str
-    owner: str
-    facts: str
+    what: str
+    use: str
     tags: tuple[str, ...] = ()
     spoken: str = ""
 

@@ -139,6 +139,11 @@ class DownloadQueue(QObject):
             self._end_process(None)
         self.changed.emit()
 
+    def pause_all(self) -> None:
+        """Stop all downloads and keep what is there."""
+        for key in list(self._items):
+            self.pause(key)
+
     def resume(self, key: str) -> None:
         """Let a paused or failed download go on, when it is its turn."""
         item = self._items.get(key)

@@ -77,15 +77,12 @@ def result_view(found: Repository) -> ResultView:
     return ResultView(
         key=found.id,
         name=name,
-        owner=owner,
-        facts=joined(
+        what=joined((owner, size, found.licence or _tr("no licence named"))),
+        use=joined(
             (
-                owner,
-                size,
                 _tr("↓ %1", downloads) if downloads else "",
                 _tr("♥ %1", likes) if likes else "",
-                updated,
-                found.licence or "",
+                _tr("changed %1", updated) if updated else "",
             )
         ),
         tags=(_tr("gated"),) if found.gated else (),
@@ -237,14 +234,14 @@ def best_variant(listing: Listing, figures: Mapping[str, Figures]) -> str:
     """
     models = [item for item in listing.variants if not item.projector and not item.missing]
 
-    def rank(variant: Variant) -> tuple[int, float]:
+    def rank(variant: Variant) -> tuple[int, float, bool]:
         known = figures.get(variant.key, Figures())
         verdict = known.fit.verdict if known.fit is not None else "unknown"
         order = {"fits": 0, "tight": 1, "unknown": 2, "too_large": 3}[verdict]
         bits = known.facts.bits_per_weight if known.facts is not None else None
         if bits is None and listing.parameters:
             bits = variant.size_bytes * 8 / listing.parameters
-        return order, abs((bits or 16.0) - 4.8)
+        return order, abs((bits or 16.0) - 4.8), "_K" not in (variant.quantization or "")
 
     return min(models, key=rank).key if models else ""
 

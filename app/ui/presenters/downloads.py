@@ -155,6 +155,7 @@ class DownloadsPresenter(QObject):
         self._show_place()
         self.queue.recall(self.folder)
         if self._settings.get("offline"):
+            self.queue.pause_all()
             self._say_offline()
         elif self.page.results_message.view.choice == "settings":
             self._welcome()
@@ -246,7 +247,8 @@ class DownloadsPresenter(QObject):
     @Slot(str)
     def search(self, text: str) -> None:
         """Look for repositories; a text that names one opens it too."""
-        self._drop_requests()
+        if self._process is not None:
+            self._process.cancel(self._search)
         self._text = text
         if self._settings.get("offline"):
             self._say_offline()
