@@ -143,7 +143,7 @@ def multi_head(
     cached: tuple[Node, ...] = (),
     soft_cap: int = 0,
     bias: Node | None = None,
-    v_transposed: bool = True,
+    turned_heads: int = 0,
     opened: int = 0,
 ) -> Node:
     """Return the heads' outputs in one row a token.
@@ -159,7 +159,7 @@ def multi_head(
         cached: views of the cache's K and V otherwise.
         soft_cap: extra operations that bound the scores.
         bias: added to the scores; rules flash attention out.
-        v_transposed: the cache holds V by columns (without flash attention).
+        turned_heads: value heads to turn, where the cache does not hold V by columns.
         opened: length of a value head after latent values are expanded, 0 if they aren't.
     """
     graph = context.graph
@@ -185,10 +185,10 @@ def multi_head(
     if kv is not None:
         v = kv[1]
         values = (graph.make((cells, v.ne[0], v.ne[1]), v),)
-    elif not v_transposed:
+    elif turned_heads:
         cache = context.settings.kv.type_k
         unit = cache.block_bytes if cache.block == 1 else 4
-        values = (graph.make((cells, head_v, 1, streams), *values, unit=unit),)
+        values = (graph.make((cells, head_v, turned_heads, streams), *values, unit=unit),)
     out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
     if opened:
         out = graph.make((opened, *out.ne[1:]), out, weights=True)

@@ -106,8 +106,7 @@ class GraphContext:
     @property
     def positions(self) -> Node:
         """Return the positions of the tokens; four rows of them where images have a place too."""
-        rows = 4 if self.shape.architecture in _MROPE else 1
-        return self.input("positions", self.tokens * rows)
+        return self.input("positions", self.tokens * self.shape.position_rows)
 
     @property
     def output_ids(self) -> Node:
@@ -143,7 +142,8 @@ class GraphContext:
         streams = self.settings.streams if streams is None else streams
         # In the graph, streams count only as far as sequences are in the batch.
         streams = min(streams, self.sequences)
-        unit = 2 if self.settings.flash_attention else 4
+        # Indexers score with half-precision masks in any case.
+        unit = 2 if self.settings.flash_attention or name == "indexer" else 4
         graph = self.graph
         v_elements = self.tokens
         if not self.settings.flash_attention and not self.shape.mla:
@@ -198,7 +198,10 @@ class GraphContext:
             return None
         made = {cache.name: cache.layers for cache in kv_caches(shape, self.settings.kv)}
         lengths = {length(row.layer) for row in made.get(name, ())}
-        if len(lengths) != 1 or length(0) == 0 or length(0) % 64:
+        first = length(0)
+        if name == "indexer":  # its heads have a length of their own
+            lengths = {first := shape.indexer_key_length}
+        if len(lengths) != 1 or first == 0 or first % 64:
             return None
         size = 64
         only = lengths.pop()
@@ -220,6 +223,3 @@ class GraphContext:
         if self.shape.swa_kind != "none" and self.shape.sliding[layer]:
             return self.cache("swa", self.window_cells)
         return self.cache("main", self.settings.kv.context)
-
-
-_MROPE = frozenset({"qwen2vl", "qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe", "paddleocr"})

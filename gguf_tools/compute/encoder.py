@@ -10,7 +10,7 @@ from typing import Final
 from gguf_tools.compute.attention import attend, multi_head, project, store
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.feedforward import dense, experts
-from gguf_tools.compute.graph import Node
+from gguf_tools.compute.graph import HOST, Node
 from gguf_tools.compute.traits import AttentionTraits, Traits
 from gguf_tools.compute.transformer import finish, pick_outputs
 
@@ -27,8 +27,9 @@ def build_bert(context: GraphContext, layers: tuple[int, ...], traits: Traits) -
     graph = context.graph
     arch = context.shape.architecture
     x = context.embedded()
-    if "token_types.weight" in context.tensors:
-        x = graph.inplace(x)
+    types = context.tensors.get("token_types.weight")
+    if types is not None:
+        x = graph.inplace(x, graph.outside(HOST, types.type.row_bytes(types.extent(0))))
     if arch == "bert":
         x = graph.inplace(graph.make(x.ne, context.positions, weights=True), x)
     graph.owner = 0
@@ -75,7 +76,8 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
         q = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
         k = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
         v = graph.view(graph.matmul(heads * head, normed), head, heads, tokens)
-        bias = graph.make((heads, cells * tokens), buckets, weights=True)
+        bias = graph.make((heads, cells * tokens), graph.view(buckets, cells * tokens))
+        bias.place = layer if prefix + "attn_rel_b.weight" in context.tensors else 0
         bias = graph.make((cells, tokens, heads), graph.view(bias, heads, cells, tokens))
         cache = context.layer_cache(layer)
         graph.expand(q, v, k)
@@ -89,7 +91,7 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
             head,
             cached=context.cached(layer, cache),
             bias=bias,
-            v_transposed=not context.settings.flash_attention,
+            turned_heads=heads if context.settings.flash_attention else 0,
         )
         middle = graph.inplace(graph.matmul(width, out), x)
         crossed = _cross(context, middle, encoded)

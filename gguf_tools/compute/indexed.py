@@ -11,7 +11,7 @@ from typing import Final
 
 from gguf_tools.compute.attention import attend, project, rotate_rows, store
 from gguf_tools.compute.context import CacheInputs, GraphContext
-from gguf_tools.compute.graph import Node
+from gguf_tools.compute.graph import ANYWHERE, Node
 from gguf_tools.compute.latent import attend_latent, latent_parts
 from gguf_tools.compute.traits import Traits
 from gguf_tools.compute.transformer import feed_forward, finish, pick_outputs
@@ -36,11 +36,13 @@ def build_indexed(context: GraphContext, layers: tuple[int, ...], traits: Traits
         if streams > 1:
             x = _streamed(context, layer, x, chosen, traits)
             continue
-        attended = _attention(context, layer, graph.inplace(x), chosen, traits)
+        normed = graph.inplace(x, weights=True)
+        attended = _attention(context, layer, normed, chosen, traits)
         if last:
             attended, x = pick_outputs(context, attended), pick_outputs(context, x)
         middle = graph.inplace(attended, x)
-        x = graph.inplace(feed_forward(context, layer, graph.inplace(middle), traits), middle)
+        normed = graph.inplace(middle, weights=True)
+        x = graph.inplace(feed_forward(context, layer, normed, traits), middle)
     if streams > 1:
         flat = graph.view(x, width * streams, context.tokens)
         x = graph.make((width, context.outputs), pick_outputs(context, flat))
@@ -52,10 +54,11 @@ def _streamed(
 ) -> Node:
     graph = context.graph
     current, mixes, copy = _enter(context, x)
-    out = _attention(context, layer, graph.inplace(current), chosen, traits)
+    normed = graph.inplace(current, weights=True)
+    out = _attention(context, layer, normed, chosen, traits)
     x = _leave(context, x, out, mixes, copy)
     current, mixes, copy = _enter(context, x)
-    out = feed_forward(context, layer, graph.inplace(current), traits)
+    out = feed_forward(context, layer, graph.inplace(current, weights=True), traits)
     return _leave(context, x, out, mixes, copy)
 
 
@@ -106,7 +109,7 @@ def _attention(
     store(context, layer, cache, parts.key, None)
     mask = cache.mask
     if keys is not None or (chosen and not shape.sliding[layer]):
-        mask = _chosen_mask(context, x, parts.low_query, cache, chosen, index=full)
+        mask = _chosen_mask(context, layer, x, parts.low_query, cache, chosen, index=full)
     out = attend_latent(context, layer, parts, mask)
     if context.has(layer, "attn_gate"):
         rows = context.rows(layer, "attn_gate")
@@ -127,7 +130,7 @@ def _index_keys(context: GraphContext, layer: int, x: Node) -> CacheInputs:
     length = shape.indexer_key_length
     cache = _index_cache(context)
     key = graph.matmul(length, x)
-    key = graph.view(graph.make(key.ne, key), length, 1, context.tokens)
+    key = graph.view(graph.make(key.ne, key, weights=True), length, 1, context.tokens)
     key = rotate_rows(context, graph.inplace(key, context.positions), cache.k_rotation)
     store(context, layer, cache, key, None)
     return cache
@@ -146,6 +149,7 @@ def _index_cache(context: GraphContext) -> CacheInputs:
 
 def _chosen_mask(
     context: GraphContext,
+    layer: int,
     x: Node,
     low_query: Node,
     cache: CacheInputs,
@@ -166,12 +170,12 @@ def _chosen_mask(
         weights = graph.matmul(heads, x)
         weights = graph.inplace(graph.view(weights, heads, each, 1, streams))
         seen = graph.view(query, length, heads, each, streams)
-        scores = graph.make((cache.cells, each, 1, streams), seen, weights, indexer.mask)
+        row = context.settings.kv.type_k.row_bytes(length)
+        keys = graph.outside(context.cache_place(layer), row * cache.cells * streams)
+        scores = graph.make((cache.cells, each, 1, streams), seen, keys, weights, indexer.mask)
         best = graph.make((top, each, 1, streams), scores)
         chosen[:] = [graph.make(best.ne, best)]
-    zeros = graph.inplace(graph.leaf(1, top, each, streams))
-    graph.expand(zeros)
-    graph.expand(chosen[0])
+    zeros = graph.inplace(graph.leaf(1, top, each, streams, place=ANYWHERE))
     mask = graph.make(cache.mask.ne, cache.mask, unit=cache.mask.unit)
     struck = Node(mask.ne, (zeros, chosen[0], mask), unit=mask.unit, root=mask)
     return graph.inplace(struck, cache.mask)
@@ -193,7 +197,7 @@ def _block_sparse(context: GraphContext, layer: int, x: Node, traits: Traits) ->
         return graph.matmul(rows, attend(context, layer, q, k, v))
     length = shape.indexer_key_length
     key = graph.view(graph.matmul(length, x), length, 1, context.tokens)
-    key = graph.inplace(graph.inplace(key), context.positions)
+    key = graph.inplace(graph.inplace(key, weights=True), context.positions)
     store(context, layer, context.cache("indexer", cache.cells), key, None)
     q, k, v = project(context, layer, x, traits.attention)
     graph.expand(q, k, v)

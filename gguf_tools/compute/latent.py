@@ -75,7 +75,18 @@ def latent_attention(context: GraphContext, layer: int, x: Node, *, rope: bool =
         out = attend_latent(context, layer, parts, cache.mask)
     else:
         out = _attend_expanded(context, layer, x, rope=rope)
+    if context.has(layer, "attn_gate"):
+        out = _gated_heads(context, layer, out, x)
     return graph.matmul(context.rows(layer, "attn_output"), out)
+
+
+def _gated_heads(context: GraphContext, layer: int, out: Node, x: Node) -> Node:
+    """Return the heads' outputs, each scaled by a gate of its own."""
+    graph = context.graph
+    heads, tokens = context.shape.heads[layer], context.tokens
+    gate = graph.inplace(graph.view(graph.matmul(heads, x), 1, heads, tokens))
+    gated = graph.inplace(graph.view(out, out.ne[0] // heads, heads, tokens), gate)
+    return graph.make(out.ne, gated)
 
 
 def attend_latent(context: GraphContext, layer: int, parts: LatentParts, mask: Node) -> Node:
@@ -93,7 +104,7 @@ def attend_latent(context: GraphContext, layer: int, parts: LatentParts, mask: N
             mask,
             rank,
             cached=context.cached(layer, cache),
-            v_transposed=False,
+            turned_heads=1,
             opened=value,
         )
     streams = cache.streams

@@ -241,7 +241,8 @@ def delta_net(context: GraphContext, layer: int, x: Node) -> Node:
     out = _fused_delta(context, q, k, v, alpha, beta, state)
     normed = graph.inplace(out, weights=True)
     gated = graph.inplace(normed, graph.inplace(graph.view(gate, value, heads, tokens)))
-    return graph.matmul(shape.embedding_length, graph.view(gated, shape.inner_size, tokens))
+    out = graph.matmul(shape.embedding_length, graph.view(gated, shape.inner_size, tokens))
+    return graph.view(out, shape.embedding_length, tokens)
 
 
 def kda(context: GraphContext, layer: int, x: Node) -> Node:
@@ -270,20 +271,26 @@ def kda(context: GraphContext, layer: int, x: Node) -> Node:
         convolved = graph.make((width, each, sequences), joined, weights)
         convolved = graph.inplace(graph.view(convolved, width, tokens))
         parts.append(graph.view(convolved, length, heads, tokens))
-    low = graph.matmul(context.rows(layer, "ssm_f_a") or length, x)
-    decay = graph.view(graph.inplace(graph.matmul(width, low)), length, heads, tokens)
+    decay = graph.view(graph.inplace(_low_rank(context, layer, "f", x)), length, heads, tokens)
     decay = graph.inplace(decay, graph.outside(layer, 4 * heads))
     beta = graph.inplace(graph.view(graph.matmul(heads, x), 1, heads, tokens))
     q, k = (graph.inplace(part) for part in parts[:2])
     state = load_state(context, shape.recurrent_state)
     out = _fused_delta(context, q, k, parts[2], decay, beta, state)
     out = graph.make(out.ne, out)
-    low = graph.matmul(context.rows(layer, "ssm_g_a") or length, x)
-    gate = graph.matmul(width, low)
+    gate = _low_rank(context, layer, "g", x)
     normed = graph.inplace(graph.view(out, length, heads, tokens), weights=True)
     gated = graph.inplace(normed, graph.inplace(graph.view(gate, length, heads, tokens)))
     gated = graph.make((width, tokens), gated)
     return graph.matmul(shape.embedding_length, gated)
+
+
+def _low_rank(context: GraphContext, layer: int, name: str, x: Node) -> Node:
+    """Return ``x`` times a matrix that may be held as two narrow ones."""
+    graph = context.graph
+    out = graph.matmul(context.rows(layer, f"ssm_{name}_a"), x)
+    rows = context.rows(layer, f"ssm_{name}_b")
+    return graph.matmul(rows, out) if rows else out
 
 
 def lightning(context: GraphContext, layer: int, x: Node) -> Node:

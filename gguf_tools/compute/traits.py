@@ -96,6 +96,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "arcee": Traits(activation_steps=2),
     "bailingmoe": Traits(experts=ExpertTraits(gating="softmax", normed=None)),
     "bailingmoe2": Traits(experts=_BY_KEY),
+    "bailingmoe3": Traits(pick="after_norm", experts=_BY_KEY),
     "bloom": Traits(layer_norm=True, embedding_norm=True, attention=_NO_ROPE),
     "chameleon": Traits(attention=AttentionTraits(layer_norm=True)),
     "codeshell": _LAYER_NORM,
@@ -166,7 +167,11 @@ TRAITS: Final[dict[str, Traits]] = {
     "minicpm": Traits(scaled_embedding=True),
     "minicpm3": Traits(scaled_embedding=True),
     "minimax-m2": Traits(experts=ExpertTraits(normed=True)),
-    "mpt": Traits(layer_norm=True, attention=AttentionTraits(rope="never", layer_norm=True)),
+    "mpt": Traits(
+        layer_norm=True,
+        position_table=True,
+        attention=AttentionTraits(rope="never", layer_norm=True),
+    ),
     "muse-glimmer": Traits(
         embedding_norm=True, post_norm=True, attention=AttentionTraits(rope="sliding")
     ),
@@ -182,6 +187,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "phi3": Traits(scaled_q=True, residual_first="ffn"),
     "phimoe": Traits(scaled_q=True, residual_first="ffn"),
     "openelm": Traits(residual_first="attention"),
+    "plamo2": Traits(post_norm=True),
     "plamo": Traits(parallel="shared", parallel_order="ffn_attention"),
     "qwen2moe": Traits(experts=_UNNORMED),
     "qwen35": Traits(norm_first=True, pick="after_norm"),

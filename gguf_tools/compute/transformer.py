@@ -63,7 +63,7 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     """Add the graph of a model that has the given layers."""
     graph = context.graph
     x = context.embedded(scale=traits.scaled_embedding)
-    if traits.position_table:
+    if traits.position_table and "position_embd.weight" in context.tensors:
         positions = graph.make(x.ne, context.positions, weights=True)
         x = graph.inplace(x, positions)
     if traits.embedding_norm:
@@ -87,10 +87,8 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
     if shape.architecture == "falcon-h1":
         return _two_mixers(context, layer, x, traits, last=last)
     if traits.single_block:
-        inner = norm(context, x, traits)
-        fed = shape.feed_forward[layer] != 0
-        build = feed_forward if fed else mix
-        return graph.inplace(build(context, layer, inner, traits), x)
+        build = feed_forward if shape.feed_forward[layer] else mix
+        return graph.inplace(build(context, layer, norm(context, x, traits), traits), x)
     router = graph.matmul(shape.experts, x) if traits.early_router else None
     normed = norm(context, x, traits) if traits.pre_norm else x
     if traits.norm_first:

@@ -68,6 +68,7 @@ class Hyperparameters:
     compress_ratios: tuple[int, ...] = ()
     residual_streams: int = 0  # hyper-connections: this many streams beside each other
     rope_dimensions: int = 0
+    position_rows: int = 1  # positions a token has: several where images have a place too
     conv_kernel: int = 0
     inner_size: int = 0
     state_size: int = 0

@@ -15,7 +15,14 @@ from gguf_tools.hparams.keys import Keys, UnusableKeyError
 from gguf_tools.hparams.model import MAX_LAYERS, Hyperparameters
 from gguf_tools.hparams.particular import PARTICULAR, recurrent_layers, state_shape
 from gguf_tools.hparams.sliding import sliding_layers
-from gguf_tools.hparams.tables import ARCHITECTURES, MLA, NON_CAUSAL, RECURRENT
+from gguf_tools.hparams.tables import (
+    ARCHITECTURES,
+    IMAGE_POSITIONS,
+    MAY_HAVE_IMAGE_POSITIONS,
+    MLA,
+    NON_CAUSAL,
+    RECURRENT,
+)
 
 __all__ = ["HparamsReading", "read_hyperparameters"]
 
@@ -105,10 +112,20 @@ def _shared(keys: Keys) -> Hyperparameters:
         dense_lead=keys.integer("leading_dense_block_count", 0),
         output_length=keys.integer("embedding_length_out", 0),
         rope_dimensions=keys.integer("rope.dimension_count", key_length),
+        position_rows=_position_rows(keys),
         causal=arch not in NON_CAUSAL and keys.boolean("attention.causal", default=True),
         sliding=(False,) * layers,
         recurrent=(False,) * layers,
     )
+
+
+def _position_rows(keys: Keys) -> int:
+    """Return the positions of a token (``n_pos_per_embd``, by ``llama_model_rope_type``)."""
+    if keys.architecture in IMAGE_POSITIONS:
+        return 4
+    sections = keys.listed("rope.dimension_sections") or []
+    sectioned = len(sections) > 1 and sections[0] > 0 and sections[1] > 0
+    return 4 if sectioned and keys.architecture in MAY_HAVE_IMAGE_POSITIONS else 1
 
 
 def _attention(keys: Keys, shape: Hyperparameters) -> Hyperparameters:

@@ -15,7 +15,9 @@ __all__ = [
     "DIFFUSION",
     "EMBEDDING",
     "HYBRID",
+    "IMAGE_POSITIONS",
     "INTERVAL_DEFAULTS",
+    "MAY_HAVE_IMAGE_POSITIONS",
     "MLA",
     "NEEDS_OTHER_MODEL",
     "NON_CAUSAL",
@@ -77,6 +79,14 @@ NON_CAUSAL: Final = DIFFUSION | {"gemma-embedding"}
 MLA: Final = _names("""
     deepseek2 mistral4 deepseek32 glm-dsa kimi-linear kimi-k3 bailingmoe3 glm5-next hy_v4 dots3note
     """)
+
+IMAGE_POSITIONS: Final = _names("""
+    qwen2vl paddleocr qwen3vl qwen3vlmoe qwen35 qwen35moe qwen4exp qwen3tts
+    """)
+"""Architectures whose tokens always have four positions, for images in the text."""
+
+MAY_HAVE_IMAGE_POSITIONS: Final = frozenset({"bailingmoe3", "glm4", "glm4moe", "hunyuan_vl"})
+"""Those that have them if the file says how the rotated dimensions are shared out."""
 
 NEEDS_OTHER_MODEL: Final = frozenset({"eagle3", "dflash", "gemma4-assistant"})
 """Draft models, which run only beside the model they draft for."""
