@@ -41,6 +41,7 @@ from app.ui.presenters.planner import PlannerPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
 from app.ui.presenters.updates import UpdatesPresenter
+from app.ui.presenters.variants import VariantPresenter
 from app.ui.shell.views import Choice, Notice
 from app.ui.signals import SignalQuitter
 from app.ui.single_instance import SingleInstance
@@ -127,6 +128,9 @@ class Application(QObject):
             self.preferences.set_value,
             self,
         )
+        self.variants = VariantPresenter(
+            self.engine, self.settings, self.state, paths, self.themes, self
+        )
         self.downloads = DownloadsPresenter(
             self.window,
             self.themes,
@@ -175,6 +179,11 @@ class Application(QObject):
         self.models_page.chat_wanted.connect(self.library.choose)
         self.models_page.load_settings_wanted.connect(self.preferences.open_load_settings)
         self.models_page.plan_wanted.connect(self.planner.plan_file)
+        self.models_page.make_wanted.connect(
+            lambda path, title: self.variants.open(path, title, self.window)
+        )
+        self.variants.made.connect(self.scanner.scan)
+        self.variants.told.connect(self.models_page.tell)
         self.models_page.get_models_wanted.connect(self.downloads.show_page)
         self.downloads.arrived.connect(self.scanner.scan)
         self.downloads.chat_requested.connect(self.library.choose)
@@ -370,6 +379,7 @@ class Application(QObject):
         self.planner.close()
         self.controller.runner.save_now()
         self.models_page.close()
+        self.variants.close()
         self.downloads.close()
         self.scanner.close()
         self.models.forget_load()

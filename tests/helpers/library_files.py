@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from app.data.library.places import Place
+from app.data.library.places import Place, places_of_others
 from tests.helpers.gguf_bytes import GgufBuilder, pack_string
 from tests.helpers.shape_gguf import ShapeModel
 
@@ -111,6 +111,7 @@ _QUANTS = (
     ("F16", "F16", 1),
 )
 _SPLIT_FROM_BYTES = 45 << 30
+_GPT4ALL = Path(".local") / "share" / "nomic.ai" / "GPT4All"
 _MAKERS = ("bartowski", "unsloth", "lmstudio-community", "ggml-org", "mradermacher")
 
 
@@ -129,7 +130,7 @@ class FilledLibrary:
 
 
 def fill_library(root: Path, files: int = 300, *, vocabulary: int = 0) -> FilledLibrary:
-    """Write a library of about so many files below ``root``.
+    """Write a library of so many files into a home folder of Linux.
 
     ``vocabulary`` tokens are really written into each file, as scanners have to skip them.
     """
@@ -141,14 +142,7 @@ def fill_library(root: Path, files: int = 300, *, vocabulary: int = 0) -> Filled
         if made.files >= files:
             break
         writers.write(shape, quant)
-    made.places = [
-        Place("LM Studio", root / "lmstudio" / "models"),
-        Place("Ollama", root / "ollama" / "models", "ollama"),
-        Place("Hugging Face", root / "huggingface" / "hub"),
-        Place("GPT4All", root / "gpt4all"),
-        Place("Jan", root / "jan" / "models"),
-        Place("llama.cpp", root / "llama.cpp"),
-    ]
+    made.places = places_of_others("linux", root, {})
     return made
 
 
@@ -207,21 +201,29 @@ class _Writers:
 
     def _lmstudio(self, shape: Shape, quant: str, built: GgufBuilder) -> int:
         maker = _MAKERS[len(shape.full_name) % len(_MAKERS)]
-        folder = self._root / "lmstudio" / "models" / maker / f"{shape.full_name}-GGUF"
+        folder = self._root / ".lmstudio" / "models" / maker / f"{shape.full_name}-GGUF"
         return _write(built, folder, f"{shape.full_name}-{quant}")
 
     def _ollama(self, shape: Shape, quant: str, built: GgufBuilder) -> int:
         name = shape.name.replace("-*", "").replace("-Instruct", "").lower()
-        write_ollama(self._root / "ollama" / "models", name, f"{shape.size.lower()}-{quant}", built)
+        write_ollama(
+            self._root / ".ollama" / "models", name, f"{shape.size.lower()}-{quant}", built
+        )
         return 1
 
     def _huggingface(self, shape: Shape, quant: str, built: GgufBuilder) -> int:
         maker = _MAKERS[len(shape.full_name) % len(_MAKERS)]
-        repo = self._root / "huggingface" / "hub" / f"models--{maker}--{shape.full_name}-GGUF"
+        repo = (
+            self._root
+            / ".cache"
+            / "huggingface"
+            / "hub"
+            / f"models--{maker}--{shape.full_name}-GGUF"
+        )
         return _write_linked(built, repo, f"{shape.full_name}-{quant}")
 
     def _gpt4all(self, shape: Shape, quant: str, built: GgufBuilder) -> int:
-        return _write(built, self._root / "gpt4all", f"{shape.full_name}.{quant}")
+        return _write(built, self._root / _GPT4ALL, f"{shape.full_name}.{quant}")
 
     def _jan(self, shape: Shape, quant: str, built: GgufBuilder) -> int:
         folder = self._root / "jan" / "models" / f"{shape.full_name.lower()}-{quant.lower()}"
@@ -231,7 +233,7 @@ class _Writers:
 
     def _llamacpp(self, shape: Shape, quant: str, built: GgufBuilder) -> int:
         prefix = f"ggml-org_{shape.full_name}-GGUF_{shape.full_name}-{quant}"
-        return _write(built, self._root / "llama.cpp", prefix)
+        return _write(built, self._root / ".cache" / "llama.cpp", prefix)
 
 
 @lru_cache(maxsize=4)
@@ -317,27 +319,27 @@ def _write_parts(writers: _Writers, made: FilledLibrary) -> None:
     root = made.root
     by_name = {shape.full_name: shape for shape in MODELS}
     gemma = by_name["gemma-3-4b-it"]
-    folder = root / "lmstudio" / "models" / "ggml-org" / "gemma-3-4b-it-GGUF"
+    folder = root / ".lmstudio" / "models" / "ggml-org" / "gemma-3-4b-it-GGUF"
     for quant in (_QUANTS[0], _QUANTS[3]):
         made.files += _write(writers.builder(gemma, quant), folder, f"{gemma.full_name}-{quant[0]}")
         made.variants += 1
     projector(2560, "gemma 3 4b it").write(folder / "mmproj-gemma-3-4b-it-f16.gguf")
     large = by_name["gemma-3-12b-it"]
     write_ollama(
-        root / "ollama" / "models", "gemma3", "12b",
+        root / ".ollama" / "models", "gemma3", "12b",
         writers.builder(large, _QUANTS[3]), projector(3840),
     )  # fmt: skip
     llama = by_name["Llama-3.1-8B-Instruct"]
     for quant in (_QUANTS[0], _QUANTS[3]):
         writers.write(llama, quant, "llamacpp")
-    lora("llama", "Llama 3.1 8B Instruct").write(root / "gpt4all" / "pirate-lora-f16.gguf")
-    lora("llama", "Nobody Knows 9B").write(root / "gpt4all" / "stray-lora-f16.gguf")
+    lora("llama", "Llama 3.1 8B Instruct").write(root / _GPT4ALL / "pirate-lora-f16.gguf")
+    lora("llama", "Nobody Knows 9B").write(root / _GPT4ALL / "stray-lora-f16.gguf")
     bert = GgufBuilder().text("general.architecture", "bert").text("general.name", "Nomic Embed")
     bert.u32("bert.block_count", 1).u32("bert.context_length", 2048)
     bert.u32("bert.embedding_length", 768).u32("bert.feed_forward_length", 3072)
     bert.u32("bert.attention.head_count", 12).u32("bert.pooling_type", 1)
     bert.tensor("token_embd.weight", (768, 30522), "F16")
-    bert.write(root / "gpt4all" / "nomic-embed-text-v1.5.f16.gguf")
+    bert.write(root / _GPT4ALL / "nomic-embed-text-v1.5.f16.gguf")
     made.models |= {gemma.full_name, large.full_name}
     made.variants += 1
     made.projectors, made.adapters = 2, 2
@@ -346,7 +348,7 @@ def _write_parts(writers: _Writers, made: FilledLibrary) -> None:
 
 def _write_broken(root: Path, made: FilledLibrary) -> None:
     """Write what is found beside good files: cut, empty, foreign, of the future, half a split."""
-    gpt4all, studio = root / "gpt4all", root / "lmstudio" / "models" / "bartowski" / "broken-GGUF"
+    gpt4all, studio = root / _GPT4ALL, root / ".lmstudio" / "models" / "bartowski" / "broken-GGUF"
     for folder in (gpt4all, studio):
         folder.mkdir(parents=True, exist_ok=True)
     good = ShapeModel(layers=2, embedding=256, heads=4, kv_heads=2, feed_forward=512)

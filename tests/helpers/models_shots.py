@@ -7,7 +7,7 @@ with its engine; only the folders of other programs are generated ones.
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,22 +16,23 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
-from app.paths import Paths
+from app.paths import Paths, starter_model
+from app.settings import Settings
 from app.ui.application import Application
-from app.ui.presenters import library_scan
-from tests.helpers.library_files import FilledLibrary, fill_library
+from tests.helpers.library_files import fill_library
 
 __all__ = ["main", "models_program"]
 
 
-def models_program(folder: Path, made: FilledLibrary | None) -> Application:
-    """Return the program with a data folder of its own that looks in generated places only."""
+def models_program(folder: Path, home: Path) -> Application:
+    """Return the program with a data folder of its own, in a home folder with models."""
+    for name in list(os.environ):
+        if name.startswith(("XDG_", "HF_", "OLLAMA_", "LLAMA_")) and name != "XDG_RUNTIME_DIR":
+            del os.environ[name]
+    os.environ["HOME"] = str(home)
     paths = Paths(folder / "data", folder / "cache")
     paths.make()
-    paths.settings.write_text(json.dumps({"version": 1, "app": {"load_last_model": False}}))
-    places = [] if made is None else made.places
-    # The places are what this computer has; everything behind them is the program's own.
-    library_scan.places_for = lambda *_a, **_k: list(places)  # type: ignore[assignment]
+    Settings(paths.settings).set("load_last_model", False)
     return Application(paths)
 
 
@@ -108,11 +109,37 @@ def _shoot_all(shooter: _Shooter) -> None:
     shooter.shoot("9-details", dialog)
     dialog.reject()
     shooter.until(lambda: not dialog_is_open(window))
+    _shoot_variant(shooter)
     page.trash_requested.emit([group.variants[5].key])
     dialog = shooter.dialog()
     shooter.shoot("10-trash", dialog)
     dialog.reject()
     shooter.until(lambda: not dialog_is_open(window))
+
+
+def _shoot_variant(shooter: _Shooter) -> None:
+    """Make a variant of the starter model and take it to the trash's question."""
+    program = shooter.program
+    page = program.models_page.page
+    starter = str(starter_model())
+    page.make_requested.emit(starter)
+    dialog = program.variants.dialog
+    assert dialog is not None
+    shooter.until(lambda: bool(dialog.table.options))
+    shooter.shoot("11-make-a-variant", dialog)
+    dialog.allowed.setChecked(True)
+    dialog.start.click()
+    shooter.until(lambda: dialog.progress.value() > 300 or not dialog.progress.isVisible())
+    shooter.shoot("12-making", dialog)
+    shooter.until(lambda: not dialog.progress.isVisible())
+    shooter.shoot("13-made", dialog)
+    dialog.close()
+    shooter.until(lambda: not program.scanner.is_scanning)
+    page.toolbar.search.setText("smollm2 135m")
+    shooter.until(lambda: len(page.tree.library.variants()) >= 7)
+    shooter.until(lambda: not program.models_page.is_planning)
+    shooter.shoot("14-in-the-list")
+    page.toolbar.search.clear()
 
 
 def dialog_is_open(window: QWidget) -> bool:
@@ -130,16 +157,17 @@ def main() -> None:
     app = QApplication(["plimsoll"])
     app.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
     with tempfile.TemporaryDirectory() as name:
-        made = fill_library(Path(name) / "files")
+        home, bare = Path(name) / "ada", Path(name) / "bare"
+        bare.mkdir()
+        fill_library(home)
         for theme in arguments.theme or ("dark", "light"):
-            for library in (made, None):
-                kind = "full" if library else "empty"
-                program = models_program(Path(name) / f"{theme}-{kind}", library)
+            for place in (bare, home):
+                program = models_program(Path(name) / f"{theme}-{place.name}", place)
                 program.preferences.set_value("theme", theme)
                 program.window.resize(1440, 900)
                 program.window.show()
                 shooter = _Shooter(app, program, arguments.folder, theme)
-                if library:
+                if place is home:
                     _shoot_all(shooter)
                 else:
                     program.window.show_page("models")

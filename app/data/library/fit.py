@@ -14,7 +14,15 @@ from gguf_tools.machine import Basis, Machine
 from gguf_tools.plan import Plan, PoolUse, make_plan
 from gguf_tools.settings import LoadSettings
 
-__all__ = ["LEAST_CONTEXT", "Share", "VariantFit", "Verdict", "fit_of", "unknown_fit"]
+__all__ = [
+    "LEAST_CONTEXT",
+    "Share",
+    "VariantFit",
+    "Verdict",
+    "fit_of",
+    "fit_of_plan",
+    "unknown_fit",
+]
 
 Verdict: TypeAlias = Literal["fits", "tight", "too_large", "unknown"]
 
@@ -83,6 +91,11 @@ def fit_of(
         plan = make_plan(facts, load, machine, freed_bytes=freed_bytes)
     except ValueError as error:
         return unknown_fit(str(error))
+    return fit_of_plan(plan)
+
+
+def fit_of_plan(plan: Plan) -> VariantFit:
+    """Return the digest of a plan."""
     pool = _fullest(plan)
     first = next((item for item in plan.findings if item.severity == "error"), None)
     return VariantFit(

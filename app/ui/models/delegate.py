@@ -157,7 +157,11 @@ class LibraryDelegate(QStyledItemDelegate):
         line.skip(theme.px(INDENT_PX))
         painter.setFont(theme.font(12))
         painter.setPen(theme.colour("warning" if row.problem else "faint"))
-        line.text(row.problem or row.place, keep=theme.px(6))
+        middle = Qt.TextElideMode.ElideMiddle
+        if row.problem:
+            line.text(row.problem, keep=theme.px(6))
+        else:
+            line.text(row.place, keep=theme.px(6), elide=middle)
 
     def _paint_figure(self, painter: QPainter, rect: QRectF, row: VariantView, column: str) -> None:
         theme = self._themes.theme
@@ -176,7 +180,7 @@ class LibraryDelegate(QStyledItemDelegate):
             "size": words.size(row.size_bytes),
             "bits": words.bits(row.bits_per_weight),
             "context": words.context(row.context_tokens),
-            "fit": fit.words,
+            "fit": fit.words or "…",
             "max_context": words.context(fit.max_context_tokens),
             "decode": words.rate_range(fit.decode_low_per_s, fit.decode_per_s),
             "prefill": words.rate(fit.prefill_per_s),
@@ -208,11 +212,17 @@ class _Line:
         self._at += width
         return mirrored(piece, self._rect.width(), self._flip).translated(self._rect.topLeft())
 
-    def text(self, text: str, *, keep: float) -> None:
+    def text(
+        self,
+        text: str,
+        *,
+        keep: float,
+        elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+    ) -> None:
         """Write a text, shortened so that ``keep`` pixels are left behind it."""
         metrics = QFontMetricsF(self._painter.font())
         room = max(self._rect.width() - self._at - keep, 0.0)
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        shown = metrics.elidedText(text, elide, room)
         draw_text(self._painter, self.take(metrics.horizontalAdvance(shown) + 1), shown)
 
     def tag_width(self, text: str) -> float:

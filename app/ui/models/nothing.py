@@ -101,12 +101,17 @@ class NothingPanel(QWidget):
     ) -> None:
         self._title.setText(title)
         self._text.setText(text)
+        self._fit_text()
         self._get.setVisible(get)
         self._folder.setVisible(folder)
         self._clear.setVisible(clear)
         self._progress.setVisible(progress is not None)
         if progress is not None:
             self._progress.setValue(round(min(max(progress, 0.0), 1.0) * 1000))
+
+    def _fit_text(self) -> None:
+        # A centred label of a layout is not asked for its height at its width.
+        self._text.setFixedHeight(max(self._text.heightForWidth(self._text.maximumWidth()), 0))
 
     @Slot()
     def _apply_theme(self) -> None:
@@ -116,6 +121,7 @@ class NothingPanel(QWidget):
         self._column.setSpacing(theme.px(12))
         self._buttons.setSpacing(theme.px(8))
         self._text.setFixedWidth(theme.px(440))
+        self._fit_text()
         self._progress.setFixedWidth(theme.px(280))
         self._icon.setPixmap(
             pixmap("models", theme.css("faint"), theme.px(34), ratio=self.devicePixelRatioF())

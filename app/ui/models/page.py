@@ -80,6 +80,8 @@ class ModelsPage(QWidget):
         self._looked_in: tuple[str, ...] = ()
         self.toolbar = Toolbar(themes, self)
         self.notices = NoticeArea(themes, self)
+        self.notices.hide()
+        self.notices.shown_changed.connect(self.notices.setVisible)
         self.tree = LibraryTree(themes, self)
         self.nothing = NothingPanel(themes, self)
         self.actions_bar = ActionBar(themes, self)

@@ -98,7 +98,9 @@ class Toolbar(QFrame):
         self._top.addWidget(self.search, 1)
         for widget in (self.filter, self.sort, self._add, self._again, self._get):
             self._top.addWidget(widget)
-        self._low = QHBoxLayout()
+        self._foot = QWidget(self)
+        self._low = QHBoxLayout(self._foot)
+        self._low.setContentsMargins(0, 0, 0, 0)
         self._low.addWidget(self._summary)
         self._low.addStretch(1)
         self._low.addWidget(self._basis)
@@ -106,7 +108,7 @@ class Toolbar(QFrame):
         self._low.addWidget(self._cancel)
         self._column = QVBoxLayout(self)
         self._column.addLayout(self._top)
-        self._column.addLayout(self._low)
+        self._column.addWidget(self._foot)
         themes.changed.connect(self._apply_theme)
         self.set_library(LibraryView())
         self.set_scan(None)
@@ -192,11 +194,12 @@ class Toolbar(QFrame):
     @Slot()
     def _apply_theme(self) -> None:
         theme = self._themes.theme
-        self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(10))
-        self._column.setSpacing(theme.px(8))
+        self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(8))
+        self._column.setSpacing(theme.px(6))
         self._top.setSpacing(theme.px(8))
         self._low.setSpacing(theme.px(10))
         self.search.setMinimumWidth(theme.px(120))
+        self._foot.setFixedHeight(theme.px(24))
         self._progress.setFixedWidth(theme.px(180))
         for widget in (self.search, self.filter, self.sort, self._add, self._get):
             widget.setFixedHeight(theme.px(34))

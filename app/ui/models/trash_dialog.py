@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -44,9 +45,9 @@ class TrashDialog(QDialog):
         names.setReadOnly(True)
         names.setAccessibleName(self.tr("Files"))
         names.setFont(theme.font(11.5, code=True))
-        names.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        names.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         names.setTabChangesFocus(True)
-        names.setFixedHeight(theme.px(28 + 18 * min(len(files), 6)))
+        names.setFixedHeight(theme.px(32 + 36 * min(len(files), 4)))
         self.cancel = QPushButton(self.tr("Cancel"), self)
         self.cancel.setDefault(True)
         self.cancel.clicked.connect(self.reject)

@@ -33,7 +33,7 @@ from app.ui.theme import ThemeManager
 
 __all__ = ["LibraryTree"]
 
-# Design widths, and the order in which columns give way on a narrow page.
+# Design widths; `_fit_columns` says in which order columns give way on a narrow page.
 _WIDTHS: Final = {
     "size": 82,
     "bits": 96,
@@ -44,8 +44,9 @@ _WIDTHS: Final = {
     "decode": 84,
     "prefill": 70,
 }
-_GIVE_WAY: Final = ("bits", "context", "prefill", "max_context")
-_NAME_PX: Final = 230
+_NAME_PX: Final = 200
+_NARROW_BUDGET_PX: Final = 100
+_SELECTED_OPACITY: Final = 0.55
 _SORTS: Final[dict[str, SortKey]] = {
     "name": "name",
     "size": "size",
@@ -234,7 +235,10 @@ class LibraryTree(QTreeView):
         box = rect.adjusted(1, 2, -1, -3)
         if selected or hovered:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("raised" if selected else "hover"))
+            ground = theme.colour("selection" if selected else "hover")
+            if selected:
+                ground.setAlphaF(_SELECTED_OPACITY)
+            painter.setBrush(ground)
             painter.drawRoundedRect(box, theme.px(8), theme.px(8))
         if current:
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -307,10 +311,13 @@ class LibraryTree(QTreeView):
     def _fit_columns(self) -> None:
         theme = self._themes.theme
         shown = dict(_WIDTHS)
-        for name in _GIVE_WAY:
+        for name in ("bits", "context", "prefill", "budget", "max_context"):
             if theme.px(_NAME_PX + sum(shown.values())) <= self.viewport().width():
                 break
-            del shown[name]
+            if name == "budget":
+                shown[name] = _NARROW_BUDGET_PX
+            else:
+                del shown[name]
         for section, name in enumerate(COLUMNS):
             if name == "name":
                 continue

@@ -206,6 +206,8 @@ class LibraryModel(QAbstractItemModel):
             left = COLUMNS[section] in {"name", "budget", "fit"}
             side = Qt.AlignmentFlag.AlignLeading if left else Qt.AlignmentFlag.AlignTrailing
             return int(side | Qt.AlignmentFlag.AlignVCenter)
+        if role == int(Qt.ItemDataRole.ToolTipRole):
+            return self._heading_tips().get(COLUMNS[section])
         if role != int(Qt.ItemDataRole.DisplayRole):
             return None
         return {
@@ -219,6 +221,21 @@ class LibraryModel(QAbstractItemModel):
             "decode": self.tr("Decode"),
             "prefill": self.tr("Prefill"),
         }[COLUMNS[section]]
+
+    def _heading_tips(self) -> dict[str, str]:
+        return {
+            "size": self.tr("Bytes of all its files on the disk"),
+            "bits": self.tr("Bits per weight, from the file"),
+            "context": self.tr("Tokens that the model was trained for, from the file"),
+            "budget": self.tr(
+                "The fullest memory, planned: weights (blue), cache (violet), compute (orange), "
+                "other programs (grey), free (green). The line is the load line at 90 %."
+            ),
+            "fit": self.tr("Fits, tight (above the load line or with less context), or too large"),
+            "max_context": self.tr("Longest context that fits, planned"),
+            "decode": self.tr("Tokens per second when writing, predicted; from low to high"),
+            "prefill": self.tr("Tokens per second when reading a prompt, predicted"),
+        }
 
     def keys_of(self, indexes: Iterable[Index]) -> list[str]:
         """Return the keys of variants among indexes, each once, in the order on screen."""

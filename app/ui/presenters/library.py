@@ -55,7 +55,7 @@ class LibraryPresenter(QObject):
         load_settings_wanted(str)
         plan_wanted(str): the planner is to show a model.
         compare_wanted(tuple of str): two to six variants are to be compared.
-        make_wanted(str): a variant of a model is to be made.
+        make_wanted(str, str): a variant of a model is to be made; its path and title.
         get_models_wanted(): models are to be found on the internet.
     """
 
@@ -63,7 +63,7 @@ class LibraryPresenter(QObject):
     load_settings_wanted = Signal(str)
     plan_wanted = Signal(str)
     compare_wanted = Signal(object)
-    make_wanted = Signal(str)
+    make_wanted = Signal(str, str)
     get_models_wanted = Signal()
 
     def __init__(
@@ -91,6 +91,7 @@ class LibraryPresenter(QObject):
         self._planner = LibraryPlanner(state, self)
         self._fits: dict[str, FitView] = {}
         self._planned: dict[str, str] = {}  # stamps of what was planned, by path
+        self._asked: dict[str, str] = {}
         self._planned_at = 0.0
         self._machine: Machine | None = None
         self._loaded: str | None = None
@@ -105,6 +106,7 @@ class LibraryPresenter(QObject):
         scanner.changed.connect(self._show)
         scanner.finished.connect(self._on_finished)
         self._planner.planned.connect(self._on_planned)
+        self._planner.finished.connect(self._plan)
         self._planner.machine_known.connect(self._on_machine)
         self._engine.state_changed.connect(self._on_engine)
         page.shown.connect(self._on_shown)
@@ -112,7 +114,7 @@ class LibraryPresenter(QObject):
         page.load_settings_requested.connect(self.load_settings_wanted)
         page.plan_requested.connect(self.plan_wanted)
         page.compare_requested.connect(self.compare_wanted)
-        page.make_requested.connect(self.make_wanted)
+        page.make_requested.connect(self._make)
         page.get_models_requested.connect(self.get_models_wanted)
         page.details_requested.connect(self.open_details)
         page.folder_opened.connect(lambda key: open_folder(Path(key)))
@@ -145,6 +147,24 @@ class LibraryPresenter(QObject):
     def _entry(self, key: str) -> ModelEntry | None:
         return next((entry for entry in self._entries() if str(entry.path) == key), None)
 
+    def _title_of(self, entry: ModelEntry) -> str:
+        """Return what a file is called on the page: its model and type, or its name."""
+        for group in self._scanner.arranged.groups:
+            if entry in group.variants:
+                return f"{group.title} {entry.quantization or ''}".strip()
+        return entry.path.name
+
+    @Slot(str)
+    def _make(self, key: str) -> None:
+        entry = self._entry(key)
+        if entry is not None:
+            self.make_wanted.emit(key, self._title_of(entry))
+
+    @Slot(str, str)
+    def tell(self, sentence: str, severity: Severity) -> None:
+        """Show a notice above the list."""
+        self._say("told", sentence, severity)
+
     @Slot()
     def _show(self) -> None:
         view = library_view(
@@ -152,7 +172,7 @@ class LibraryPresenter(QObject):
             hidden=self._choices.hidden,
             loaded=self._loaded,
             budget_context=self._budget_context(),
-            basis=basis_line(self._machine),
+            basis=basis_line(self._machine) if self._scanner.entries else "",
             seconds=self._scanner.seconds,
         )
         looked_in = dict.fromkeys(place.source for place in self._scanner.places)
@@ -203,25 +223,33 @@ class LibraryPresenter(QObject):
     @Slot()
     def _on_shown(self) -> None:
         if time.monotonic() - self._planned_at > _STALE_S:
-            self._planned.clear()
+            self._plan_anew()
         self._scanner.scan()
         self._plan()
 
     @Slot(object)
     def _on_engine(self, state: EngineState) -> None:
         loaded = state.path if state.model is not None else None
-        knows = self._machine is not None or state.hello is None
         if loaded != self._loaded:
             self._loaded = loaded
-            self._planned.clear()  # other memory is free now
+            self._plan_anew()  # other memory is free now
             self._show()
-        elif not knows:
+        else:
             self._plan()
 
+    def _plan_anew(self) -> None:
+        """Forget what was planned; figures stay on screen until there are new ones."""
+        self._planned.clear()
+        self._planner.cancel()
+
+    @Slot()
     def _plan(self) -> None:
-        """Plan what is not planned yet, if anybody looks."""
-        hello = self._engine.state.hello
-        if hello is None or not self.page.isVisible():
+        """Plan what is not planned yet, if anybody looks; after the round that runs, if any."""
+        state = self._engine.state
+        hello = state.hello
+        if hello is None or state.status in {"stopped", "starting", "lost"}:
+            return
+        if not self.page.isVisible() or self._planner.is_planning:
             return
         wanted = [
             entry
@@ -231,10 +259,8 @@ class LibraryPresenter(QObject):
         ]
         if not wanted:
             return
-        for entry in wanted:
-            self._planned[str(entry.path)] = entry.stamp
+        self._asked = {str(entry.path): entry.stamp for entry in wanted}
         self._planned_at = time.monotonic()
-        idle = self._engine.state.status in {"idle", "ready"}
         self._planner.plan(
             PlanRequest(
                 hello=hello,
@@ -243,7 +269,7 @@ class LibraryPresenter(QObject):
                     str(entry.path): self._settings.load_values(str(entry.path)) for entry in wanted
                 },
                 freed_bytes=self._freed_bytes(),
-                may_measure=idle,
+                may_measure=state.status in {"idle", "ready"},
             )
         )
 
@@ -251,14 +277,16 @@ class LibraryPresenter(QObject):
     def _on_planned(self, fits: dict[str, VariantFit]) -> None:
         views = {key: fit_view(fit) for key, fit in fits.items()}
         self._fits.update(views)
+        self._planned.update({key: self._asked[key] for key in fits})
         self.page.set_fits(views)
 
     @Slot(object)
     def _on_machine(self, machine: Machine) -> None:
-        before = basis_line(self._machine)
-        self._machine = machine
-        if basis_line(machine) != before:
-            self.page.set_basis(basis_line(machine))
+        before, self._machine = self._machine, machine
+        if basis_line(machine) != basis_line(before):
+            self.page.set_basis(basis_line(machine) if self._scanner.entries else "")
+            # What was planned with other figures is planned again, after this round.
+            self._planned.clear()
 
     # --- adding and removing ---
 
@@ -323,10 +351,11 @@ class LibraryPresenter(QObject):
                     "info",
                 )
                 return
+        names = ", ".join(self._title_of(entry) for entry in entries)
         files = files_to_trash(file for entry in entries for file in entry.files)
         size = format_bytes(sum(entry.size_bytes for entry in entries))
         question = (
-            self.tr("Move {0} to the trash?").format(names_of(entries))
+            self.tr("Move {0} to the trash?").format(names)
             if len(entries) <= 3
             else self.tr("Move {0} models to the trash?").format(len(entries))
         )

@@ -30,7 +30,7 @@ from gguf_tools.machine import Machine
 from inspector.planned import load_settings
 from inspector.records import BandwidthRecord
 
-__all__ = ["LibraryPlanner", "PlanRequest"]
+__all__ = ["LibraryPlanner", "Machines", "PlanRequest"]
 
 _TELL_S = 0.2
 _PAUSE_S = 0.002
@@ -52,12 +52,12 @@ class PlanRequest:
 
 
 class LibraryPlanner(QObject):
-    """Plans variants in the order given; a new round ends the one that runs.
+    """Plans variants in the order given.
 
     Signals:
         planned(dict of str path to VariantFit): some more are known.
         machine_known(Machine): what the predictions rest on.
-        finished()
+        finished(): the round is through, or was ended.
     """
 
     planned = Signal(object)
@@ -71,18 +71,13 @@ class LibraryPlanner(QObject):
         self._state = state
         self._round = 0
         self._stop = threading.Event()
-        self._waiting: PlanRequest | None = None
         self.is_planning = False
         queued = Qt.ConnectionType.QueuedConnection
         self._some.connect(self._on_some, queued)
         self._machine.connect(self._on_machine, queued)
 
     def plan(self, request: PlanRequest) -> None:
-        """Begin a round."""
-        if self.is_planning:
-            self._waiting = request
-            self._stop.set()
-            return
+        """Begin a round; not while one runs."""
         self._round += 1
         self.is_planning = True
         self._stop = threading.Event()
@@ -92,13 +87,12 @@ class LibraryPlanner(QObject):
     @Slot()
     def cancel(self) -> None:
         """End the round that runs."""
-        self._waiting = None
         self._stop.set()
 
     # --- on the pool's thread ---
 
     def _work(self, number: int, stop: threading.Event, request: PlanRequest) -> None:
-        machines = _Machines(self._state, request.hello, may_measure=request.may_measure)
+        machines = Machines(self._state, request.hello, may_measure=request.may_measure)
         machine = machines.of(MOST_BYTES)
         if stop.is_set():
             return
@@ -133,18 +127,14 @@ class LibraryPlanner(QObject):
 
     def _on_done(self, _nothing: None) -> None:
         self.is_planning = False
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            self.plan(waiting)
-        else:
-            self.finished.emit()
+        self.finished.emit()
 
     def _on_failed(self, error: Exception) -> None:
         self._on_done(None)
         raise error
 
 
-class _Machines:
+class Machines:
     """This computer with the bandwidth that was measured for what a model reads at each token."""
 
     def __init__(self, state: StateFile, hello: Hello, *, may_measure: bool) -> None:
@@ -155,6 +145,7 @@ class _Machines:
         self._known: dict[int, Machine] = {}
 
     def of(self, bytes_per_token: int) -> Machine:
+        """Return the machine for a model that reads so many bytes at each token."""
         size = probe_size(bytes_per_token)
         kind = size.bit_length()
         if kind not in self._known:
