@@ -45,7 +45,9 @@ def build_indexed(context: GraphContext, layers: tuple[int, ...], traits: Traits
         x = graph.inplace(feed_forward(context, layer, normed, traits), middle)
     if streams > 1:
         flat = graph.view(x, width * streams, context.tokens)
-        x = graph.make((width, context.outputs), pick_outputs(context, flat))
+        picked = graph.view(pick_outputs(context, flat), width, streams, context.outputs)
+        graph.owner = shape.layers_all
+        x, _, _ = _enter(context, picked, head=True)
     finish(context, x, traits)
 
 
@@ -62,14 +64,17 @@ def _streamed(
     return _leave(context, x, out, mixes, copy)
 
 
-def _enter(context: GraphContext, x: Node) -> tuple[Node, Node, Node]:
+def _enter(context: GraphContext, x: Node, *, head: bool = False) -> tuple[Node, Node, Node]:
     """Return the weighted sum of the streams, the weights, and the copy it was read from."""
     graph = context.graph
     width, streams, tokens = x.ne
     copy = graph.make(x.ne, x)
     normed = graph.inplace(graph.view(x, width * streams, tokens))
-    mixes = graph.matmul(2 * streams, normed)
-    gate = graph.inplace(graph.inplace(graph.view(mixes, streams, tokens)))
+    mixes = graph.matmul(streams if head else 2 * streams, normed)
+    if head:
+        gate = graph.inplace(mixes, weights=True)
+    else:
+        gate = graph.inplace(_opened(context, mixes, streams))
     total = None
     for _ in range(streams):
         part = graph.inplace(graph.view(copy, width, tokens), graph.view(gate, 1, tokens))
@@ -78,13 +83,21 @@ def _enter(context: GraphContext, x: Node) -> tuple[Node, Node, Node]:
     return graph.make((width, tokens), total), mixes, copy
 
 
+def _opened(context: GraphContext, mixes: Node, streams: int) -> Node:
+    """Return a part of the mixing weights, scaled and shifted by views of learned values."""
+    graph = context.graph
+    part = graph.view(mixes, streams, mixes.ne[1])
+    part = graph.inplace(part, graph.outside(graph.owner, 4))
+    return graph.inplace(part, graph.outside(graph.owner, 4 * streams))
+
+
 def _leave(context: GraphContext, x: Node, out: Node, mixes: Node, _copy: Node) -> Node:
     """Return the streams with a layer's output added to each, joined one after another."""
     graph = context.graph
     width, streams, tokens = x.ne
     base = graph.make(x.ne, x)
     out = graph.make(out.ne, out)
-    gate = graph.make((streams, tokens), graph.inplace(graph.view(mixes, streams, tokens)))
+    gate = graph.make((streams, tokens), _opened(context, mixes, streams))
     joined: Node | None = None
     for index in range(streams):
         part = graph.inplace(out, graph.view(gate, 1, tokens))
@@ -138,8 +151,9 @@ def _index_keys(context: GraphContext, layer: int, x: Node) -> CacheInputs:
 
 def _index_cache(context: GraphContext) -> CacheInputs:
     cache = context.cache("indexer", context.settings.kv.context)
-    rotates = context.shape.architecture != "hy_v4" or context.settings.kv.type_k.quantized
-    if cache.k_rotation is None and rotates:
+    if context.shape.architecture == "hy_v4":
+        cache.k_rotation = None
+    elif cache.k_rotation is None:
         size = 64
         while context.shape.indexer_key_length % (size * 2) == 0:
             size *= 2

@@ -49,7 +49,8 @@ class Traits:
     ``pick`` says where the rows that are wanted are picked: in the last layer, before the last
     norm or after it. ``logit_steps``, ``soft_cap`` and ``activation_steps`` count operations in
     place. ``norm_first``: the first norm is computed before states are read. ``single_block``: a
-    layer either mixes tokens or feeds forward.
+    layer either mixes tokens or feeds forward. ``residual_normed``: what is added is the normed
+    input.
     """
 
     layer_norm: bool = False
@@ -69,6 +70,7 @@ class Traits:
     early_router: bool = False
     norm_first: bool = False
     single_block: bool = False
+    residual_normed: bool = False
     attention: AttentionTraits = field(default_factory=AttentionTraits)
     experts: ExpertTraits = field(default_factory=ExpertTraits)
 
@@ -166,6 +168,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "mimo2": Traits(experts=ExpertTraits(gating="sigmoid")),
     "minicpm": Traits(scaled_embedding=True),
     "minicpm3": Traits(scaled_embedding=True),
+    "minimax-01": Traits(residual_normed=True),
     "minimax-m2": Traits(experts=ExpertTraits(normed=True)),
     "mpt": Traits(
         layer_norm=True,

@@ -86,6 +86,8 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
         return _headless(context, layer, x, traits, last=last)
     if shape.architecture == "falcon-h1":
         return _two_mixers(context, layer, x, traits, last=last)
+    if traits.residual_normed:
+        return _normed_residual(context, layer, x, traits, last=last)
     if traits.single_block:
         build = feed_forward if shape.feed_forward[layer] else mix
         return graph.inplace(build(context, layer, norm(context, x, traits), traits), x)
@@ -140,6 +142,21 @@ def _two_mixers(context: GraphContext, layer: int, x: Node, traits: Traits, *, l
         middle = pick_outputs(context, middle)
     fed = feed_forward(context, layer, norm(context, middle, traits), traits)
     return graph.inplace(fed, middle)
+
+
+def _normed_residual(
+    context: GraphContext, layer: int, x: Node, traits: Traits, *, last: bool
+) -> Node:
+    """Return a layer whose parts are added to their normed input, scaled (MiniMax 01)."""
+    graph = context.graph
+    residual = norm(context, x, traits)
+    mixed = mix(context, layer, residual, traits)
+    if last:
+        mixed, residual = pick_outputs(context, mixed), pick_outputs(context, residual)
+    middle = graph.inplace(mixed, graph.inplace(residual))
+    residual = norm(context, middle, traits)
+    fed = feed_forward(context, layer, residual, traits)
+    return graph.inplace(fed, graph.inplace(residual))
 
 
 def _post_attention(context: GraphContext, layer: int) -> bool:
