@@ -224,7 +224,7 @@ def _unified(name: str, total_bytes: int, backend: str, device: Device) -> Machi
     )
     notes: tuple[str, ...] = ()
     if usable < total_bytes:
-        notes = (f"{format_bytes(usable)} usable of {format_bytes(total_bytes)}",)
+        notes = (f"{usable / (1 << 30):.3g} usable of {format_bytes(total_bytes)}",)
     return Machine(name=name, cpu=beside, accelerators=(device,), notes=notes)
 
 

@@ -137,7 +137,7 @@ def _short_of(row: RowPlan) -> Phrase:
             _say("lacks %1; no split fits", lacks) if _can_split(row) else _say("lacks %1", lacks)
         )
     stay = total - row.split.layers_offloaded
-    return _say("lacks %1; %2 of %3 layers to RAM", lacks, f"{stay:,}", f"{total:,}")
+    return _say("lacks %1; %2 of %3 in RAM", lacks, f"{stay:,}", f"{total:,}")
 
 
 def _can_split(row: RowPlan) -> bool:

@@ -13,19 +13,17 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import LOAD_LINE, Basis, Device, Machine
-from gguf_tools.plan import Plan, PoolUse, make_plan
+from gguf_tools.plan import Plan, make_plan
 from gguf_tools.rates import attention_flops, prefill_flops
 from gguf_tools.settings import LoadSettings
-from gguf_tools.units import format_bytes, round_up
+from gguf_tools.units import round_up
 from inspector.growth import kv_formula
 from inspector.planned import step_point
+from inspector.planner_bars import Bar, bars_of, shown_pools
 from inspector.planner_setup import PlannerSettings
 
 __all__ = [
     "Balance",
-    "Bar",
-    "BarKind",
-    "BarSegment",
     "Cause",
     "Rates",
     "RowPlan",
@@ -41,7 +39,6 @@ __all__ = [
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
 
-BarKind: TypeAlias = Literal["weights", "kv_used", "compute", "other_programs", "free"]
 Cause: TypeAlias = Literal["weights", "cache", "compute", "nothing", "unknown"]
 VerdictKind: TypeAlias = Literal[
     "fits", "slow", "tight", "cache_breaks", "compute_breaks", "weights_break", "refused", "unknown"
@@ -51,38 +48,6 @@ SLOW_PER_S: Final = 5.0
 """Tokens per second below which a reader waits for the next word."""
 
 _STEP: Final = 256
-_SHOWN_SHARE: Final = 0.1  # a memory that holds less of the model than this has no bar
-_MOST_BARS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class BarSegment:
-    """A part of a bar; ``formula`` says where its figure comes from."""
-
-    kind: BarKind
-    size_bytes: int
-    basis: Basis
-    formula: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One memory (several cards of a kind together, when there are many)."""
-
-    name: str
-    total_bytes: int | None
-    segments: tuple[BarSegment, ...]
-    cards: int = 1
-
-    @property
-    def used_bytes(self) -> int:
-        """Return everything but what is free."""
-        return sum(item.size_bytes for item in self.segments if item.kind != "free")
-
-    @property
-    def over_bytes(self) -> int:
-        """Return what does not fit, 0 if all does or the capacity is unknown."""
-        return 0 if self.total_bytes is None else max(self.used_bytes - self.total_bytes, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +186,7 @@ def plan_row(facts: ModelFacts, settings: PlannerSettings, machine: Machine) -> 
         split=split,
         verdict=_verdict(plan, cause, rates),
         cause=cause,
-        bars=_bars(plan, settings),
+        bars=bars_of(plan, settings),
         free_bytes=_free(plan),
         lacks_bytes=max(-(left or 0), 0),
         short_pool="" if short is None else short.name,
@@ -312,91 +277,9 @@ def _verdict(plan: Plan, cause: Cause, rates: Rates) -> VerdictKind:
 
 
 def _free(plan: Plan) -> int | None:
-    """Return what is left of the memory that holds most of the model."""
-    pools = [pool for pool in plan.pools if pool.used_bytes]
-    return max(pools, key=lambda pool: pool.used_bytes).left_bytes if pools else None
-
-
-# --- bars
-
-
-def _bars(plan: Plan, settings: PlannerSettings) -> tuple[Bar, ...]:
-    whole = sum(pool.used_bytes for pool in plan.pools) or 1
-    host = plan.machine.cpu.memory_pool
-    shown = [
-        pool
-        for pool in plan.pools
-        if pool.used_bytes
-        and (pool.name != host or pool.used_bytes >= _SHOWN_SHARE * whole or len(plan.pools) == 1)
-    ]
-    cards = [pool for pool in shown if pool.name != host]
-    bars = [_bar(plan, settings, [pool]) for pool in shown]
-    if len(cards) > _MOST_BARS:
-        bars = [_bar(plan, settings, cards)]
-        bars += [_bar(plan, settings, [pool]) for pool in shown if pool.name == host]
-    return tuple(bars)
-
-
-def _bar(plan: Plan, settings: PlannerSettings, pools: list[PoolUse]) -> Bar:
-    names = {pool.name for pool in pools}
-    members = [item for item in plan.memory.devices if item.device.memory_pool in names]
-    weights = sum(item.weights_bytes for item in members)
-    kv = sum(item.kv_bytes for item in members)
-    state = sum(item.state_bytes for item in members)
-    compute = sum(item.compute_bytes for item in members)
-    other = sum(item.other_bytes for item in members)
-    totals = [pool.total_bytes for pool in pools]
-    total = None if None in totals else sum(size or 0 for size in totals)
-    others = sum(pool.others_bytes or 0 for pool in pools)
-    segments = [
-        BarSegment("weights", weights, "planned", _weights_formula(plan, weights)),
-        BarSegment("kv_used", kv + state, "planned", _kv_formula(plan, settings, kv, state)),
-        BarSegment(
-            "compute",
-            compute + other,
-            "planned",
-            f"{format_bytes(compute)} for a batch of {plan.memory.settings.prompt_tokens:,} tokens"
-            f" + {format_bytes(other)} of output rows, driver and working copies",
-        ),
-        BarSegment("other_programs", others, "read", "held by other programs now"),
-    ]
-    if total is not None:
-        free = max(total - weights - kv - state - compute - other - others, 0)
-        segments.append(
-            BarSegment("free", free, "planned", f"what is left of {format_bytes(total)}")
-        )
-    kept = tuple(item for item in segments if item.size_bytes > 0)
-    return Bar(_bar_name(plan, pools), total, kept, len(pools))
-
-
-def _bar_name(plan: Plan, pools: list[PoolUse]) -> str:
-    if len(pools) > 1:
-        return f"{len(pools)} cards"
-    return "main memory" if pools[0].name == plan.machine.cpu.memory_pool else pools[0].name
-
-
-def _weights_formula(plan: Plan, here: int) -> str:
-    facts = plan.facts
-    bits = facts.bits_per_weight
-    whole = (
-        f"{facts.parameters / 1e9:.3g} billion parameters × {bits:.2f} bits ÷ 8 = "
-        f"{format_bytes(facts.weights_bytes)}"
-        if bits
-        else format_bytes(facts.weights_bytes)
-    )
-    return whole if here >= 0.98 * facts.weights_bytes else f"{format_bytes(here)} of {whole}"
-
-
-def _kv_formula(plan: Plan, settings: PlannerSettings, kv: int, state: int) -> str:
-    one = plan.memory.settings.context_sequence
-    chats = settings.conversations
-    many = f" × {chats:,} conversations" if chats > 1 else ""
-    text = f"{kv_formula(plan)}; × {one:,} tokens{many} = {format_bytes(plan.memory.kv_bytes)}"
-    if kv < plan.memory.kv_bytes:
-        text += f", {format_bytes(kv)} of it here"
-    if state:
-        text += f"; recurrent state {format_bytes(state)}, whatever the length"
-    return text
+    """Return what is left of the memory that has least left, of those the model really uses."""
+    lefts = [pool.left_bytes for pool in shown_pools(plan)]
+    return min((left for left in lefts if left is not None), default=None)
 
 
 # --- rates

@@ -44,6 +44,12 @@ class _Shooter:
         self.until(lambda: time.monotonic() > end)
         self.program.window.grab().save(str(self._folder / f"{self._name}-{state}.png"))
 
+    def shoot_popup(self, state: str) -> None:
+        popup = self.program.planner.page.models
+        self.until(popup.isVisible)
+        popup.grab().save(str(self._folder / f"{self._name}-{state}.png"))
+        popup.hide()
+
     def shoot_dialog(self, state: str) -> None:
         dialog = next(
             item
@@ -60,7 +66,7 @@ class _Shooter:
 def _shoot_all(shooter: _Shooter, program: Application, folder: Path) -> None:
     window, planner = program.window, program.planner
     window.show_page("planner")
-    shooter.until(lambda: planner.knows_this_computer)
+    shooter.until(lambda: planner.this.is_settled)
     shooter.shoot("1-first")
     for number, example in enumerate(EXAMPLES, start=2):
         planner.show_example(example.key)
@@ -78,6 +84,9 @@ def _shoot_all(shooter: _Shooter, program: Application, folder: Path) -> None:
         planner.command("remove", row.key)
     shooter.shoot("9-empty")
     broken.unlink()
+    planner.show_example("card24")
+    planner.page.form.model.showPopup()
+    shooter.shoot_popup("12-models")
     planner.type_model()
     shooter.shoot_dialog("10-type-model")
     planner.add_machine()

@@ -5,18 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
 from app.ui.planner.views import BarPart, BarView
 from app.ui.theme import Theme
 from inspector.widgets.drawing import hatch_brush, rounded_ends
 
-__all__ = ["OVERHANG_PX", "draw_bar", "part_at"]
+__all__ = ["OVERHANG_PX", "draw_bar", "draw_bar_name", "part_at"]
 
 OVERHANG_PX: Final = 4
 _FREE_OPACITY: Final = 0.35
 _LEAST_PX: Final = 2.0
+_NAME_PX: Final = 10
 _OVER_SHARE: Final = 0.035  # of the bar's length, at its end: more is needed than there is
 
 
@@ -71,3 +72,17 @@ def draw_bar(painter: QPainter, theme: Theme, rect: QRectF, view: BarView, ratio
         hang = theme.px(OVERHANG_PX)
         line = QRectF(round(x) - 1, rect.top() - hang, 2, rect.height() + 2 * hang)
         painter.fillRect(line, theme.colour("ink"))
+
+
+def draw_bar_name(painter: QPainter, theme: Theme, rect: QRectF, name: str) -> None:
+    """Write which memory a bar is, at its end, where bars stand above each other."""
+    font = theme.font(_NAME_PX)
+    metrics = QFontMetricsF(font)
+    room = rect.width() * 0.4
+    text = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
+    right = rect.left() + 0.9 * rect.width() - theme.px(6)
+    painter.setFont(font)
+    painter.setPen(theme.colour("ink"))
+    width = metrics.horizontalAdvance(text)
+    base = rect.center().y() + metrics.capHeight() / 2
+    painter.drawText(QPointF(right - width, base), text)

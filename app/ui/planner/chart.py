@@ -27,7 +27,7 @@ from inspector.widgets.text import tip
 __all__ = ["Chart"]
 
 _FONT_PX: Final = 10.5
-_HEIGHT_PX: Final = 172
+_HEIGHT_PX: Final = 146
 _STEPS: Final = 32
 
 

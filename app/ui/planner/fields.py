@@ -9,6 +9,7 @@ from typing import Final
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QComboBox,
     QLabel,
     QSizePolicy,
@@ -22,11 +23,17 @@ from app.ui.elide import ElidedLabel
 from app.ui.numbers import grouped
 from app.ui.theme import ThemeManager
 
-__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "parse_count"]
+__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "indent", "parse_count"]
 
 _NUMBER: Final = re.compile(r"^\s*([\d.,\s\u00a0\u202f']*\d)\s*([kKmM]?)(?:i?b?|)\s*$")
 _FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2}
 _OCTAVE: Final = 8
+_INDENT_PX: Final = 7
+
+
+def indent(field: QAbstractSpinBox) -> None:
+    """Begin a spin box's text where other fields' begins: style sheets don't reach it there."""
+    field.lineEdit().setTextMargins(_INDENT_PX, 0, 0, 0)
 
 
 def parse_count(text: str) -> int | None:
@@ -51,6 +58,7 @@ class CountField(QSpinBox):
         self.setKeyboardTracking(False)
         self.setCorrectionMode(QSpinBox.CorrectionMode.CorrectToNearestValue)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        indent(self)
 
     def textFromValue(self, value: int) -> str:
         """Return the number with groups of digits."""
@@ -153,14 +161,14 @@ class ChoiceBox(QComboBox):
 
 
 class Field(QWidget):
-    """A label, an editor, and below it a slider or a faint hint."""
+    """A label, an editor, and below it a slider, a check box or a faint hint."""
 
     def __init__(
         self,
         themes: ThemeManager,
         label: str,
         editor: QWidget,
-        slider: QSlider | None = None,
+        below: QWidget | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -172,15 +180,15 @@ class Field(QWidget):
         self._label.setProperty("kind", "faint")
         self._label.setBuddy(editor)
         editor.setAccessibleName(label)
-        self._slider = slider
+        self._below = below
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._label)
         self._column.addWidget(editor)
-        self._column.addWidget(self.hint if slider is None else slider)
-        self.hint.setVisible(slider is None)
-        if slider is not None:
-            slider.setAccessibleName(label)
+        self._column.addWidget(self.hint if below is None else below)
+        self.hint.setVisible(below is None)
+        if isinstance(below, QSlider):
+            below.setAccessibleName(label)
         themes.changed.connect(self._space)
         self._space()
 
@@ -189,5 +197,4 @@ class Field(QWidget):
         theme = self._themes.theme
         self._column.setSpacing(theme.px(3))
         self.editor.setFixedHeight(theme.px(34))
-        below = self.hint if self._slider is None else self._slider
-        below.setFixedHeight(theme.px(20))
+        (self._below or self.hint).setFixedHeight(theme.px(20))

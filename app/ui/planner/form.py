@@ -66,13 +66,16 @@ class PlannerForm(QFrame):
         self.flash = QComboBox(self)
         self.flash.addItem(self.tr("on"), "on")
         self.flash.addItem(self.tr("off"), "off")
-        self.experts = QCheckBox(self.tr("Experts in main memory"), self)
+        self.experts = QCheckBox(self.tr("experts in RAM"), self)
         self.experts.setToolTip(
             self.tr(
                 "Keep the expert matrices of all layers with the processor, the rest on the card."
             )
         )
-        self.own = QCheckBox(self.tr("Only for the chosen row"), self)
+        kept = self.experts.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # its field stays in line with the others
+        self.experts.setSizePolicy(kept)
+        self.own = QCheckBox(self.tr("only for this row"), self)
         self.own.setToolTip(
             self.tr("Give the chosen row a model and settings of its own; the others keep theirs.")
         )
@@ -87,17 +90,14 @@ class PlannerForm(QFrame):
             field(self.tr("Context, tokens"), self.context, self.context_slider),
             field(self.tr("KV cache type"), self.cache),
             field(self.tr("Conversations at once"), self.chats, self.chats_slider),
-            field(self.tr("Layers on GPU"), self.layers),
+            field(self.tr("Layers on GPU"), self.layers, self.experts),
             field(self.tr("Batch, tokens"), self.batch),
-            field(self.tr("Flash attention"), self.flash),
+            field(self.tr("Flash attention"), self.flash, self.own),
         )
         self._fields[5].hint.setText(self.tr("of a prompt at a time"))
         self._grid = QGridLayout()
         self._foot = QHBoxLayout()
-        self._foot.addWidget(self.own)
-        self._foot.addWidget(self.experts)
         self._foot.addWidget(self.problem, 1)
-        self._foot.addStretch(0)
         self._column = QVBoxLayout(self)
         self._column.addLayout(self._grid)
         self._column.addLayout(self._foot)
@@ -130,11 +130,6 @@ class PlannerForm(QFrame):
         )
         self.layers.setRange(-1, max(facts.layers, settings.gpu_layers, 1))
         self.layers.setValue(settings.gpu_layers)
-        self._fields[4].hint.setText(
-            self.tr("the output is one of %1").replace("%1", str(facts.layers))
-            if facts.layers
-            else ""
-        )
         self.flash.setCurrentIndex(self.flash.findData(settings.flash_attention))
         self.experts.setVisible(facts.has_experts)
         self.experts.setChecked(settings.experts_on_cpu)
@@ -158,8 +153,8 @@ class PlannerForm(QFrame):
 
     # --- inner
 
-    def _field(self, label: str, editor: QWidget, slider: LogSlider | None = None) -> Field:
-        return Field(self._themes, label, editor, slider, self)
+    def _field(self, label: str, editor: QWidget, below: QWidget | None = None) -> Field:
+        return Field(self._themes, label, editor, below, self)
 
     def _connect(self) -> None:
         self.model.wanted.connect(self.model_wanted)
@@ -227,7 +222,7 @@ class PlannerForm(QFrame):
         theme = self._themes.theme
         side = theme.px(16)
         self._column.setContentsMargins(side, theme.px(12), side, theme.px(10))
-        self._column.setSpacing(theme.px(6))
+        self._column.setSpacing(theme.px(4))
         self._grid.setHorizontalSpacing(theme.px(12))
         self._grid.setVerticalSpacing(theme.px(6))
         self._foot.setSpacing(theme.px(18))

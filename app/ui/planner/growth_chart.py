@@ -150,7 +150,12 @@ class GrowthChart(Chart):
         weights = line([point.weights_bytes for point in points])
         cache = line([point.weights_bytes + point.cache_bytes for point in points])
         whole = line([point.total_bytes for point in points])
-        for low, high, token in ((bottom, weights, "weights"), (weights, cache, "kv_used")):
+        areas = (
+            (bottom, weights, "weights"),
+            (weights, cache, "kv_used"),
+            (cache, whole, "compute"),
+        )
+        for low, high, token in areas:
             path = QPainterPath(low[0])
             for at in high:
                 path.lineTo(at)
@@ -177,10 +182,11 @@ class GrowthChart(Chart):
             painter.setPen(QPen(self.theme.colour(token), 1.5 if token == "ink" else 1, style))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             words = text.replace("%1", format_bytes(size))
-            at = QPointF(area.left() + self.theme.px(4), y + self.theme.px(1))
-            if token == "ink":
-                at.setY(y - self.theme.px(15))
-            self.word(painter, area, at, words, token, taken=taken)
+            # On the side that the curve leaves free.
+            at_end = curve.breaks_tokens is not None and curve.breaks_tokens < curve.last_tokens / 2
+            x = area.right() if at_end else area.left() + self.theme.px(4)
+            at = QPointF(x, y - self.theme.px(15) if token == "ink" else y + self.theme.px(1))
+            self.word(painter, area, at, words, token, before=at_end, taken=taken)
 
     def _draw_break(
         self, painter: QPainter, area: QRectF, curve: GrowthCurve, taken: list[QRectF]

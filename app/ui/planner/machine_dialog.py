@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -22,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
-from app.ui.planner.fields import CountField
+from app.ui.planner.fields import CountField, indent
 from app.ui.theme import ThemeManager
 from gguf_tools.hardware import Hardware
 from gguf_tools.units import GB
@@ -71,6 +72,7 @@ class MachineDialog(QDialog):
         self.search.textChanged.connect(self._filter)
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Machines"))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._add_item(self.tr("This computer"), _THIS)
         self._add_item(self.tr("Type a machine"), _TYPED)
         for row in rows:
@@ -143,13 +145,23 @@ class MachineDialog(QDialog):
             **host,  # type: ignore[arg-type]
         )
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Bring the present machine into view, now that the list has its size."""
+        super().showEvent(event)
+        if self.list.currentItem() is not None:
+            centre = QListWidget.ScrollHint.PositionAtCenter
+            self.list.scrollToItem(self.list.currentItem(), centre)
+
     # --- inner
 
     def _add_item(self, text: str, key: str) -> None:
-        QListWidgetItem(text, self.list).setData(_ROLE, key)
+        item = QListWidgetItem(text, self.list)
+        item.setData(_ROLE, key)
+        item.setSizeHint(QSize(0, self._themes.theme.px(30)))
 
     def _number(self, low: float, high: float, unit: str) -> QDoubleSpinBox:
         field = QDoubleSpinBox(self)
+        indent(field)
         field.setRange(low, high)
         field.setDecimals(1)
         field.setSuffix(unit)
@@ -212,7 +224,6 @@ class MachineDialog(QDialog):
         for at in range(self.list.count()):
             if self.list.item(at).data(_ROLE) == self._source:
                 self.list.setCurrentRow(at)
-                self.list.scrollToItem(self.list.item(at))
         self._filling = False
         self._show_source()
 

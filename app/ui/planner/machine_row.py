@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
 
 from app.ui.icons import IconKeeper
-from app.ui.planner.bar import OVERHANG_PX, draw_bar, part_at
+from app.ui.planner.bar import OVERHANG_PX, draw_bar, draw_bar_name, part_at
 from app.ui.planner.columns import Column, column_at, columns
 from app.ui.planner.views import CELLS, BarView, CellKey, RowView
 from app.ui.theme import Theme, ThemeManager
@@ -31,7 +31,7 @@ from inspector.widgets.text import tip
 
 __all__ = ["MachineRow"]
 
-_HEIGHT_PX: Final = 59
+_HEIGHT_PX: Final = 53
 _BAR_PX: Final = 24
 _PAIR_PX: Final = 13
 _TITLE_PX: Final = 13.5
@@ -219,6 +219,8 @@ class MachineRow(QWidget):
         for index, (_, rect) in enumerate(self._bar_rects()):
             placed = mirrored(rect, float(self.width()), self._is_mirrored)
             draw_bar(painter, theme, placed, view.bars[index], self.devicePixelRatioF())
+            if len(view.bars) > 1:
+                draw_bar_name(painter, theme, placed, view.bars[index].name)
         for key in CELLS[2:]:
             token = _TOKENS[view.tone] if key == "verdict" else "ink"
             self._draw_pair(
@@ -300,7 +302,7 @@ class MachineRow(QWidget):
         x = machine.end - side
         if self._is_mirrored:
             x = self.width() - machine.end
-        self._more.setGeometry(x, (self.height() - side) // 2, side, side)
+        self._more.setGeometry(x, theme.px(4), side, side)
 
     def _draw_ground(self, painter: QPainter, theme: Theme) -> None:
         painter.fillRect(0, 0, self.width(), 1, theme.colour("line"))
@@ -332,13 +334,14 @@ class MachineRow(QWidget):
         upper, lower = theme.font(_TITLE_PX, weight), theme.font(_SUB_PX)
         metrics, below = QFontMetricsF(upper), QFontMetricsF(lower)
         start = column.start + (theme.px(11) if column.key == "machine" else 0)
-        width = (column.width if room is None else room) - (start - column.start)
+        whole = column.width - (start - column.start)
+        first = whole if room is None else room - (start - column.start)
         height = metrics.height() + (below.height() if sub else 0)
         top = (self.height() - height) / 2
-        lines = [(text, upper, metrics, token, top)]
+        lines = [(text, upper, metrics, token, top, first)]
         if sub:
-            lines.append((sub, lower, below, "faint", top + metrics.height()))
-        for words, font, measure, colour, y in lines:
+            lines.append((sub, lower, below, "faint", top + metrics.height(), whole))
+        for words, font, measure, colour, y, width in lines:
             painter.setFont(font)
             painter.setPen(theme.colour(colour))
             rect = QRectF(start, y, width, measure.height())

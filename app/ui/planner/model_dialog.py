@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
-from app.ui.planner.fields import CountField
+from app.ui.planner.fields import CountField, indent
 from app.ui.theme import ThemeManager
 from gguf_tools.typed import QUANTIZATIONS, TypedModel
 
@@ -158,6 +158,7 @@ class ModelDialog(QDialog):
 
     def _billions(self, value: int, least: float) -> QDoubleSpinBox:
         field = QDoubleSpinBox(self)
+        indent(field)
         field.setDecimals(3)
         field.setRange(least, 10_000)
         field.setSingleStep(1)

@@ -55,7 +55,7 @@ class ModelPopup(QFrame):
         self.list = QListWidget(frame)
         self.list.setAccessibleName(self.tr("Models"))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.setUniformItemSizes(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.itemClicked.connect(self._on_item)
         open_file = QPushButton(self.tr("Choose a file…"), frame)
         IconKeeper(open_file, themes, "folder", "dim", 15)
@@ -82,16 +82,19 @@ class ModelPopup(QFrame):
     def set_groups(self, groups: tuple[tuple[str, tuple[ModelEntry, ...]], ...]) -> None:
         """Show entries below headings; files that can't be planned say why."""
         self.list.clear()
+        row = QSize(0, self._themes.theme.px(30))
         for title, entries in groups:
             if not entries:
                 continue
             heading = QListWidgetItem(title, self.list)
             heading.setFlags(Qt.ItemFlag.NoItemFlags)
+            heading.setSizeHint(row)
             for entry in entries:
                 size = None if entry.size_bytes is None else format_bytes(entry.size_bytes)
                 parts = [entry.name, entry.quantization, size, entry.found_in]
                 text = " · ".join(part for part in parts if part)
                 item = QListWidgetItem(text, self.list)
+                item.setSizeHint(row)
                 item.setData(_KEY, entry.key)
                 item.setData(_WORDS, f"{text} {entry.key}".casefold())
                 item.setToolTip(entry.problem or entry.key)

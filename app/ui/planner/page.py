@@ -32,7 +32,8 @@ from app.ui.theme import ThemeManager
 
 __all__ = ["PlannerPage"]
 
-_NARROW_PX: Final = 700
+_NARROW_PX: Final = 620
+_TAG_PX: Final = 760
 
 
 class _ChartCard(QFrame):
@@ -64,6 +65,11 @@ class _ChartCard(QFrame):
         self._column.addWidget(self.caption)
         themes.changed.connect(self._space)
         self._space()
+
+    def set_words(self, about: str, caption: str) -> None:
+        """Say whose chart it is, and what follows from it."""
+        self.about.setText(about)
+        self.caption.setText(caption)
 
     @Slot()
     def _space(self) -> None:
@@ -122,6 +128,9 @@ class PlannerPage(QWidget):
         self._column.addWidget(self.form)
         self._column.addWidget(self.table)
         self._column.addLayout(self._charts, 1)
+        self._rest = QWidget()  # takes the charts' room
+        self._rest.hide()
+        self._column.addWidget(self._rest, 1)
         self._column.addWidget(self.note)
         self._area = QScrollArea(self)
         self._area.setProperty("kind", "plain")
@@ -138,7 +147,6 @@ class PlannerPage(QWidget):
         self.table.menu_wanted.connect(self._open_menu)
         self.table.removed.connect(lambda key: self.row_command.emit("remove", key))
         self.table.edited.connect(lambda key: self.row_command.emit("change", key))
-        self.form.model_wanted.connect(lambda: self.models.open_below(self.form.model))
         themes.changed.connect(self._space)
         self._space()
 
@@ -159,9 +167,19 @@ class PlannerPage(QWidget):
         self._examples = examples
         self._can_go_back = can_go_back
 
+    def open_models(self) -> None:
+        """Show the models that can be chosen."""
+        self.models.open_below(self.form.model)
+
     def picture(self) -> QPixmap:
         """Return the page as a picture, what is scrolled away included."""
         return self._content.grab()
+
+    def set_has_rows(self, has_rows: bool) -> None:
+        """Leave the charts out where there is no machine to draw them for."""
+        for card in (self.growth, self.batching):
+            card.setVisible(has_rows)
+        self._rest.setVisible(not has_rows)
 
     def say(self, sentence: str) -> None:
         """Say that something was done, or could not be."""
@@ -171,6 +189,7 @@ class PlannerPage(QWidget):
         """Set the charts beside or below each other."""
         super().resizeEvent(event)
         narrow = self.width() < _NARROW_PX * self._themes.theme.scale
+        self._tag.setVisible(self.width() >= _TAG_PX * self._themes.theme.scale)
         self._charts.setDirection(
             QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
         )
@@ -184,8 +203,8 @@ class PlannerPage(QWidget):
     def _make_head(self) -> QHBoxLayout:
         title = QLabel(self.tr("Planner"), self)
         title.setProperty("kind", "heading")
-        tag = ElidedLabel(self.tr("What fits, how fast, and what breaks first"), self)
-        tag.setProperty("kind", "tag")
+        self._tag = QLabel(self.tr("What fits, how fast, and what breaks first"), self)
+        self._tag.setProperty("kind", "tag")
         self._said = ElidedLabel("", self)
         self._said.setProperty("kind", "small")
         self.examples = QPushButton(self.tr("Examples"), self)
@@ -200,7 +219,7 @@ class PlannerPage(QWidget):
         self.save.clicked.connect(self._choose_report)
         row = QHBoxLayout()
         row.addWidget(title)
-        row.addWidget(tag)
+        row.addWidget(self._tag)
         row.addStretch(1)
         row.addWidget(self._said)
         for button in (self.examples, self.add, self.save):
@@ -262,8 +281,8 @@ class PlannerPage(QWidget):
         side = theme.px(22)
         self._head.setContentsMargins(side, theme.px(12), side, theme.px(4))
         self._head.setSpacing(theme.px(10))
-        self._column.setContentsMargins(side, theme.px(8), side, theme.px(14))
-        self._column.setSpacing(theme.px(14))
+        self._column.setContentsMargins(side, theme.px(6), side, theme.px(8))
+        self._column.setSpacing(theme.px(12))
         self._charts.setSpacing(theme.px(14))
         self.setStyleSheet(
             f"#plannerPage, #plannerContent {{ background: {theme.css('background')}; }}"

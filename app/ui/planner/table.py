@@ -32,7 +32,7 @@ class TableHead(QWidget):
 
     def sizeHint(self) -> QSize:
         """Return a line with room below it."""
-        return QSize(self._themes.theme.px(400), self._themes.theme.px(30))
+        return QSize(self._themes.theme.px(400), self._themes.theme.px(27))
 
     def labels(self) -> dict[CellKey, tuple[str, str]]:
         """Return each column's name and what it means."""

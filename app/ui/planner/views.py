@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from inspector.planner_bars import BarKind
 from inspector.planner_words import Tone
-from inspector.planning import BarKind
 
 __all__ = ["CELLS", "BarPart", "BarView", "CellKey", "ExampleView", "FormFacts", "RowView"]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -13,39 +11,32 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QDialog, QFileDialog
 
 from app.data.library.choices import LibraryChoices
-from app.data.probe import kept_bandwidth
 from app.data.state import StateFile
-from app.engine.bandwidth import probe_size
-from app.engine.protocol import Hello
 from app.engine.qt_client import EngineProcess
-from app.engine.threads import clamp_threads
-from app.machine import hardware_table, machine_for
-from app.settings import atomic_write
+from app.machine import hardware_table
 from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.planner.machine_dialog import MachineDialog
 from app.ui.planner.model_dialog import ModelDialog
 from app.ui.planner.page import PlannerPage
-from app.ui.planner.views import ExampleView, FormFacts, RowView
+from app.ui.planner.views import ExampleView, FormFacts
 from app.ui.presenters.library_scan import LibraryScanner
+from app.ui.presenters.planner_machine import ThisMachine
 from app.ui.presenters.planner_models import PlannerModels, plannable
+from app.ui.presenters.planner_saving import ReportSaver
 from app.ui.presenters.planner_views import (
-    failed_row,
-    machine_title,
-    planned_row,
-    say,
     waiting_row,
 )
-from app.ui.presenters.slices import Slices
+from app.ui.presenters.planner_work import PlannerWork
 from app.ui.shell.views import ModelEntry
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import Device, Machine
+from gguf_tools.kv import KvSettings, kv_caches
+from gguf_tools.quants import cache_type
 from gguf_tools.typed import TypedModel, TypedModelError, typed_facts
 from gguf_tools.units import format_bytes, format_count
-from inspector.planner_curves import batching_curve, growth_curve
 from inspector.planner_examples import EXAMPLES, MODELS, first_setup, model_named
-from inspector.planner_report import ReportRow, planner_json, planner_markdown
+from inspector.planner_report import ReportRow
 from inspector.planner_setup import (
     MachineSpec,
     ModelSpec,
@@ -55,10 +46,7 @@ from inspector.planner_setup import (
     Scenario,
     decode_setup,
     encode_setup,
-    machine_of,
 )
-from inspector.planner_words import balance_phrases, prefill_phrase, short_name
-from inspector.planning import RowPlan, finish, plan_row
 
 __all__ = ["PlannerPresenter"]
 
@@ -87,28 +75,22 @@ class PlannerPresenter(QObject):
         super().__init__(parent)
         self._scanner = scanner
         self._choices = choices
-        self._engine = engine
         self._state = state
         self._window = window
         self._themes = themes
-        self._freed_bytes = freed_bytes
-        self._hello: Hello | None = None
-        self._this: Machine | None = None
-        self._stale = True  # something changed since the last pass began
         self._undo: list[PlannerSetup] = []
-        self._planned: dict[str, RowPlan] = {}
         self.setup = decode_setup(state.blob(_BLOB)) or first_setup()
         self._before = decode_setup(state.blob(_BEFORE))
         self.models = PlannerModels(self)
-        self.models.known.connect(self._on_model_known)
-        self.slices = Slices(self)
-        self.slices.finished.connect(self._on_pass_done)
+        self.this = ThisMachine(engine, state, freed_bytes, self)
         self._keep_timer = QTimer(self)
         self._keep_timer.setSingleShot(True)
         self._keep_timer.setInterval(_KEEP_MS)
         self._keep_timer.timeout.connect(self.keep)
         self.page = PlannerPage(themes, window)
         window.add_page(PAGE, self.tr("Planner"), "planner", self.page)
+        self.work = PlannerWork(self.page, self.models, self.this, self)
+        self._saver = ReportSaver(self.page, self)
         self._connect()
 
     def _connect(self) -> None:
@@ -128,22 +110,18 @@ class PlannerPresenter(QObject):
         undo = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), page)
         undo.activated.connect(self.undo)
         self._window.page_changed.connect(self._on_page)
-        self._engine.state_changed.connect(self._on_engine)
+        self.models.known.connect(self._on_known)
+        self.this.changed.connect(self._on_known)
 
     @property
     def is_planning(self) -> bool:
-        """Tell whether a pass runs or waits."""
-        return self.slices.is_running or (self._stale and self._is_shown)
-
-    @property
-    def planned(self) -> dict[str, RowPlan]:
-        """What came of the rows so far, by key."""
-        return self._planned
+        """Tell whether rows are being planned."""
+        return self.work.is_running
 
     @property
     def knows_this_computer(self) -> bool:
         """Tell whether this computer's devices are known."""
-        return self._this is not None
+        return self.this.machine is not None
 
     # --- what is on the page
 
@@ -167,7 +145,7 @@ class PlannerPresenter(QObject):
         """Keep the page and end what runs."""
         if self._keep_timer.isActive():
             self.keep()
-        self.slices.cancel()
+        self.work.slices.cancel()
 
     @Slot()
     def undo(self) -> None:
@@ -241,6 +219,7 @@ class PlannerPresenter(QObject):
         self.page.models.set_groups(
             ((self.tr("On this computer"), files), (self.tr("Well-known models, as typed"), typed))
         )
+        self.page.open_models()
 
     @Slot(str)
     def _on_model(self, key: str) -> None:
@@ -337,7 +316,7 @@ class PlannerPresenter(QObject):
         elif name == "remove":
             rows = tuple(item for item in self.setup.rows if item.key != key)
             self._change(msgspec.structs.replace(self.setup, rows=rows), undoable=True)
-            title = machine_title(row.machine, self._this)
+            title = self.work.title(row)
             text = self.tr("%1 removed; %2 brings it back.").replace("%1", title)
             keys = QKeySequence(QKeySequence.StandardKey.Undo)
             self.page.say(text.replace("%2", keys.toString(QKeySequence.SequenceFormat.NativeText)))
@@ -374,15 +353,6 @@ class PlannerPresenter(QObject):
         if self._before is not None:
             self._change(self._before, undoable=True)
 
-    # --- this computer
-
-    @Slot(object)
-    def _on_engine(self, _state: object) -> None:
-        if self._engine.state.hello is not self._hello:
-            self._hello = self._engine.state.hello
-            if self._is_shown:
-                self._ask_machine()
-
     @property
     def _is_shown(self) -> bool:
         return self._window.page == PAGE
@@ -391,130 +361,33 @@ class PlannerPresenter(QObject):
     def _on_page(self, key: str) -> None:
         if key == PAGE:
             self.models.forget_problems()
-            self._ask_machine()
+            facts = self.models.facts(self.setup.common.model)
+            self.this.ask((facts.bytes_read_per_token if facts is not None else None) or 0)
             self.refresh()
-
-    def _ask_machine(self) -> None:
-        """Find out about this computer in the background; drivers may take their time."""
-        hello = self._engine.state.hello
-        if hello is None:
-            return
-        facts = self.models.facts(self.setup.common.model)
-        size = probe_size((facts.bytes_read_per_token if facts is not None else None) or 0)
-        threads = clamp_threads(None)
-        record = kept_bandwidth(self._state, hello.cpu, threads, size)
-        freed = self._freed_bytes()
-        tasks.run(
-            lambda: _without_own(machine_for(hello, record), freed), self._on_machine, None, self
-        )
-
-    def _on_machine(self, machine: Machine) -> None:
-        if machine != self._this:
-            self._this = machine
-            self.refresh()
-
-    @Slot(object)
-    def _on_model_known(self, _spec: ModelSpec) -> None:
-        self.refresh()
-
-    # --- planning
-
-    def refresh(self) -> None:
-        """Plan the page anew: at once, or after the pass that runs."""
-        if not self._is_shown:
-            self._stale = True
-            return
-        self._show_form()
-        self._show_rows()
-        if self.slices.is_running:
-            # Starting over at each step of a slider would starve the last rows.
-            self._stale = True
-        else:
-            self._stale = False
-            self.slices.start(self._pass())
 
     @Slot()
-    def _on_pass_done(self) -> None:
-        if self._stale and self._is_shown:
-            self._stale = False
-            self.slices.start(self._pass())
+    def _on_known(self, _spec: object = None) -> None:
+        self.refresh()
 
-    def _pass(self) -> Generator[None, None, None]:
-        """Plan all rows, the chosen one first, then draw its charts."""
-        setup = self.setup
-        chosen = setup.chosen_row
-        order = sorted(setup.rows, key=lambda row: row is not chosen)
-        self._planned = {key: row for key, row in self._planned.items() if setup.row(key)}
-        for row in order:
-            view = yield from self._plan(setup, row)
-            if self.setup.row(row.key) is not None:
-                self.page.table.set_row(view)
-            yield
-        if self._stale:
-            return  # the charts are for settings that hold; rows follow the slider
-        yield from self._draw_charts(setup, chosen)
+    # --- showing
 
-    def _plan(self, setup: PlannerSetup, row: RowSetup) -> Generator[None, None, RowView]:
-        scenario = setup.scenario(row)
-        self._planned.pop(row.key, None)
-        title = machine_title(row.machine, self._this)
-        try:
-            machine = machine_of(row.machine, hardware_table(), self._this)
-        except ValueError as error:
-            return failed_row(row, title, str(error))
-        facts = self.models.facts(scenario.model)
-        if facts is None:
-            problem = self.models.problem(scenario.model)
-            if problem:
-                return failed_row(row, title, problem)
-            return failed_row(row, title, self.tr("Reading the model's file …"), is_error=False)
-        if machine is None:
-            waiting = self.tr("Known once the engine has started.")
-            return failed_row(row, title, waiting, is_error=False)
-        try:
-            planned = yield from plan_row(facts, scenario.settings, machine)
-        except ValueError as error:
-            return failed_row(row, title, str(error))
-        self._planned[row.key] = planned
-        return planned_row(row, machine, scenario, planned)
-
-    def _draw_charts(
-        self, setup: PlannerSetup, chosen: RowSetup | None
-    ) -> Generator[None, None, None]:
-        page = self.page
-        planned = None if chosen is None else self._planned.get(chosen.key)
-        if chosen is None or planned is None:
-            page.growth_chart.set_curve(None)
-            page.batching_chart.set_curve(None)
-            for card in (page.growth, page.batching):
-                card.about.setText("")
-                card.caption.setText("")
-            return
-        settings = setup.scenario(chosen).settings
-        growth = yield from growth_curve(planned, settings)
-        batching = yield from batching_curve(planned)
-        yield
-        title = machine_title(chosen.machine, self._this)
-        page.growth_chart.set_curve(growth)
-        page.batching_chart.set_curve(batching)
-        memory = short_name(growth.pool)
-        over = self.tr("%1, as the context grows")
-        name = title if len(planned.bars) == 1 else f"{title}, {memory}"
-        page.growth.about.setText(over.replace("%1", name))
-        page.batching.about.setText(self.tr("%1, tokens per second in all").replace("%1", title))
-        page.growth.caption.setText(planned.kv_formula)
-        sentences = (*balance_phrases(planned), prefill_phrase(planned))
-        page.batching.caption.setText(" ".join(say(phrase) for phrase in sentences))
+    def refresh(self) -> None:
+        """Show the page as it is now, and plan it, if anybody looks."""
+        if self._is_shown:
+            self._show_form()
+            self._show_rows()
+            self.work.plan(self.setup)
 
     def _show_rows(self) -> None:
         known = {row.key: row.view for row in self.page.table.rows}
         views = []
         for row in self.setup.rows:
             view = known.get(row.key)
-            title = machine_title(row.machine, self._this)
+            title = self.work.title(row)
             views.append(view if view is not None else waiting_row(row, title))
         chosen = self.setup.chosen_row
         self.page.table.set_rows(tuple(views), "" if chosen is None else chosen.key)
+        self.page.set_has_rows(bool(views))
         self.page.set_examples(
             tuple(ExampleView(item.key, self.tr(item.title)) for item in EXAMPLES),
             can_go_back=self._before is not None and self._before != self.setup,
@@ -542,88 +415,30 @@ class PlannerPresenter(QObject):
             format_bytes(facts.weights_bytes),
             self.tr("typed") if typed else self.tr("file"),
         )
-        cache = self.tr("%1 a token in f16")
+        kind = cache_type(scenario.settings.cache_type)
+        caches = kv_caches(facts.shape, KvSettings(type_k=kind, type_v=kind))
+        row_bytes = sum(cache.bytes_per_token for cache in caches if cache.grows)
         return FormFacts(
             model=name.strip(" ·"),
             model_hint=" · ".join(parts),
-            cache_hint=cache.replace("%1", format_bytes(facts.kv_bytes_per_token)),
+            cache_hint=self.tr("%1 a token").replace("%1", format_bytes(row_bytes)),
             layers=facts.shape.layers_all + 1,
             trained_tokens=facts.context_length,
             has_experts=bool(facts.experts),
         )
 
-    # --- report
-
     @Slot(str)
     def save_report(self, path: str) -> None:
         """Write the page as Markdown, JSON or a picture, by the name's ending."""
-        if path.lower().endswith(".png"):
-            if self.page.picture().save(path, "PNG"):
-                self._saved(path)
-            else:
-                self.page.say(self.tr("%1 can't be written.").replace("%1", path))
-            return
-        rows = [self._report_row(row) for row in self.setup.rows]
-        as_json = path.lower().endswith(".json")
-
-        def work() -> None:
-            full = [_with_curves(row) for row in rows]
-            text = planner_json(full) if as_json else planner_markdown(full)
-            atomic_write(Path(path), text.encode("utf-8"))
-
-        def failed(error: Exception) -> None:
-            if not isinstance(error, OSError):
-                raise error
-            text = self.tr("The report can't be written: %1.")
-            self.page.say(text.replace("%1", error.strerror or str(error)))
-
-        tasks.run(work, lambda _none: self._saved(path), failed, self)
-
-    def _saved(self, path: str) -> None:
-        self.page.say(self.tr("Saved as %1.").replace("%1", Path(path).name))
-
-    def _report_row(self, row: RowSetup) -> ReportRow:
-        planned = self._planned.get(row.key)
-        problem = ""
-        if planned is None:
-            views = {item.key: item.view for item in self.page.table.rows}
-            problem = views[row.key].problem if row.key in views else ""
-        return ReportRow(
-            machine_title(row.machine, self._this),
-            self.setup.scenario(row).settings,
-            planned,
-            problem,
-        )
+        rows = []
+        views = {row.key: row.view for row in self.page.table.rows}
+        for row in self.setup.rows:
+            planned = self.work.planned.get(row.key)
+            problem = views[row.key].problem if planned is None and row.key in views else ""
+            settings = self.setup.scenario(row).settings
+            rows.append(ReportRow(self.work.title(row), settings, planned, problem))
+        self._saver.save(path, rows)
 
     def _open(self, dialog: QDialog) -> None:
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.open()
-
-
-def _with_curves(item: ReportRow) -> ReportRow:
-    if item.row is None:
-        return item
-    return replace(
-        item,
-        growth=finish(growth_curve(item.row, item.settings)),
-        batching=finish(batching_curve(item.row)),
-    )
-
-
-def _without_own(machine: Machine, freed: dict[str, int]) -> Machine:
-    """Return a machine as if the present model were unloaded: a plan is about another load."""
-
-    def given_back(device: Device) -> Device:
-        more = freed.get(device.memory_pool, 0)
-        if not more or device.free_bytes is None:
-            return device
-        free = device.free_bytes + more
-        return device.with_free(
-            free if device.total_bytes is None else min(free, device.total_bytes)
-        )
-
-    return replace(
-        machine,
-        cpu=given_back(machine.cpu),
-        accelerators=tuple(given_back(device) for device in machine.accelerators),
-    )

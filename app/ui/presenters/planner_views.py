@@ -11,6 +11,7 @@ from app.ui.numbers import grouped
 from app.ui.planner.views import BarPart, BarView, CellKey, RowView
 from gguf_tools.machine import Device, Machine
 from gguf_tools.units import GB, GIB, format_bytes
+from inspector.planner_bars import Bar, BarKind
 from inspector.planner_setup import MachineSpec, RowSetup, Scenario
 from inspector.planner_words import (
     Phrase,
@@ -28,7 +29,7 @@ from inspector.planner_words import (
     verdict,
     verdict_detail,
 )
-from inspector.planning import Bar, BarKind, RowPlan
+from inspector.planning import RowPlan
 from inspector.widgets.text import basis_sentence
 
 __all__ = ["failed_row", "machine_title", "model_title", "planned_row", "say", "waiting_row"]
@@ -63,8 +64,9 @@ def machine_title(spec: MachineSpec, machine: Machine | None) -> str:
             return _tr("This computer, CPU")
         return _tr("This computer")
     name = short_name(spec.name)
-    if spec.kind == "unified":
-        return f"{name}, {_gib(spec.memory_bytes)}" if spec.memory_bytes else name
+    if spec.kind == "unified" and spec.memory_bytes:
+        # The size tells variants apart, so "(40-core GPU)" need not.
+        return f"{name.partition(' (')[0]}, {_gib(spec.memory_bytes)}"
     return f"{spec.cards} × {name}" if spec.cards > 1 else name
 
 
@@ -138,7 +140,7 @@ def planned_row(row: RowSetup, machine: Machine, scenario: Scenario, planned: Ro
 def figures(machine: Machine, planned: RowPlan) -> str:
     """Return memory, bandwidth and operations a byte of a machine, in one line."""
     device = machine.devices[planned.plan.memory.placement.output]
-    usable = machine.notes[0] if machine.notes else ""
+    usable = machine.notes[0].replace(".0 GiB", " GiB") if machine.notes else ""
     total = device.total_bytes
     parts = [usable or ("" if total is None else _memory(machine, device, total))]
     if device.bandwidth_bytes_per_s:
@@ -149,15 +151,16 @@ def figures(machine: Machine, planned: RowPlan) -> str:
             speed = filled(_tr("%1 measured"), (speed,))
         parts.append(speed)
     else:
-        parts.append(_tr("bandwidth unknown"))
-    if planned.balance.machine is not None and not usable and device.kind != "cpu":
+        parts.append(_tr("speed unknown"))
+    is_alone = len(machine.accelerators) == 1 and not usable
+    if planned.balance.machine is not None and is_alone and device.kind != "cpu":
         parts.append(f"{planned.balance.machine:,.0f} FLOP/B")
     return " · ".join(part for part in parts if part)
 
 
 def _memory(machine: Machine, device: Device, total: int) -> str:
     if device.kind == "cpu":
-        return filled(_tr("%1 RAM"), (_gib(total),))
+        return _gib(total)
     same = [item for item in machine.accelerators if item.total_bytes == total]
     return f"{len(same)} × {_gib(total)}" if len(same) > 1 else _gib(total)
 
@@ -204,7 +207,7 @@ def _bar(bar: Bar) -> BarView:
             lines.append(filled(_tr("In all %1 more than there is."), (over,)))
         lines.append(basis_sentence(item.basis))
         parts.append(BarPart(item.kind, item.size_bytes, tuple(line for line in lines if line)))
-    return BarView(bar.name, bar.total_bytes, tuple(parts), bar.over_bytes)
+    return BarView(short_name(bar.name), bar.total_bytes, tuple(parts), bar.over_bytes)
 
 
 def _bar_tip(planned: RowPlan) -> tuple[str, ...]:

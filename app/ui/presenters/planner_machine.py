@@ -1,0 +1,124 @@
+"""This computer as the planner sees it: asked for in the background, measured once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.data.probe import kept_bandwidth
+from app.data.state import StateFile
+from app.engine.bandwidth import probe_size
+from app.engine.protocol import Hello
+from app.engine.qt_client import EngineProcess
+from app.engine.threads import clamp_threads
+from app.machine import bandwidth_for, machine_for
+from app.ui import tasks
+from gguf_tools.machine import Device, Machine
+
+__all__ = ["ThisMachine"]
+
+
+class ThisMachine(QObject):
+    """Follows the engine's devices while somebody looks.
+
+    Signals:
+        changed(): `machine` is another one.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        state: StateFile,
+        freed_bytes: Callable[[], dict[str, int]],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._state = state
+        self._freed_bytes = freed_bytes
+        self._hello: Hello | None = None
+        self._wanted = False
+        self._tried = False  # the bandwidth was measured, or could not be
+        self._given_up = False
+        self._bytes_per_token = 0
+        self.machine: Machine | None = None
+        engine.state_changed.connect(self._on_engine)
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether all is known that will be found out by itself."""
+        if self.machine is None:
+            return False
+        return self.machine.cpu.bandwidth_basis == "measured" or self._given_up
+
+    def ask(self, bytes_per_token: int) -> None:
+        """Find out what there is; drivers may take their time.
+
+        Bandwidth is that of reading so many bytes: a small model may lie in the processor's cache.
+        """
+        self._wanted = True
+        self._bytes_per_token = bytes_per_token
+        hello = self._engine.state.hello
+        if hello is None:
+            return
+        self._hello = hello
+        size = probe_size(bytes_per_token)
+        record = kept_bandwidth(self._state, hello.cpu, clamp_threads(None), size)
+        freed = self._freed_bytes()
+        tasks.run(
+            lambda: _without_own(machine_for(hello, record), freed), self._on_machine, None, self
+        )
+
+    @Slot(object)
+    def _on_engine(self, _state: object) -> None:
+        if self._wanted and self._engine.state.hello is not self._hello:
+            self.ask(self._bytes_per_token)
+
+    def _on_machine(self, machine: Machine) -> None:
+        if machine != self.machine:
+            self.machine = machine
+            self.changed.emit()
+        if machine.cpu.bandwidth_basis != "measured":
+            self._measure()
+
+    def _measure(self) -> None:
+        """Measure main memory once, while the engine leaves it alone."""
+        hello = self._hello
+        if self._tried or hello is None or self._engine.state.status not in {"idle", "ready"}:
+            return
+        self._tried = True
+        state, size, threads = self._state, self._bytes_per_token, clamp_threads(None)
+
+        def failed(error: Exception) -> None:
+            self._given_up = True
+            if not isinstance(error, MemoryError):
+                raise error
+
+        tasks.run(
+            lambda: bandwidth_for(state, hello.cpu, threads, size),
+            lambda _record: self.ask(self._bytes_per_token),
+            failed,
+            self,
+        )
+
+
+def _without_own(machine: Machine, freed: dict[str, int]) -> Machine:
+    """Return a machine as if the present model were unloaded: a plan is about another load."""
+
+    def given_back(device: Device) -> Device:
+        more = freed.get(device.memory_pool, 0)
+        if not more or device.free_bytes is None:
+            return device
+        free = device.free_bytes + more
+        total = device.total_bytes
+        return device.with_free(free if total is None else min(free, total))
+
+    return replace(
+        machine,
+        cpu=given_back(machine.cpu),
+        accelerators=tuple(given_back(device) for device in machine.accelerators),
+    )
