@@ -46,6 +46,11 @@ class Paths:
         return self.data / "loads"
 
     @property
+    def comparisons(self) -> Path:
+        """Comparisons of variants that were made (JSON, one file each)."""
+        return self.data / "comparisons"
+
+    @property
     def models(self) -> Path:
         """Own folder for models."""
         return self.data / "models"

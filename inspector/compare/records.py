@@ -101,14 +101,14 @@ class MemoryStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What all variants shared. ``seed`` None only with temperature 0."""
+    """What all variants shared. ``n_ctx`` None leaves the context to the program."""
 
     prompt: str
     system: str = ""
     temperature: float = 0.0
     seed: int | None = 1
     max_tokens: int = 200
-    n_ctx: int = 8192
+    n_ctx: int | None = None
     type_k: str = "f16"
     type_v: str = "f16"
     gpu_layers: int = -1
@@ -118,6 +118,8 @@ class ComparisonSettings(msgspec.Struct, frozen=True, kw_only=True):
     quality: bool = True
     text_name: str = ""
     text_tokens: int = 4096
+    chunk_tokens: int = 512
+    measure_rates: bool = True
 
 
 class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,32 @@
+"""Engines for comparisons and variants: opened as this computer needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from app.compare.engine import OpenClient
+from app.data.state import StateFile
+from app.engine.client import EngineClient
+from app.engine.protocol import Hello
+
+__all__ = ["opener"]
+
+
+def opener(state: StateFile, remotes: Sequence[str] | None = None) -> OpenClient:
+    """Return what makes clients, not yet started, that remember compatibility mode in ``state``.
+
+    ``remotes`` are addresses of RPC servers to use, None those of the environment.
+    """
+
+    def remember(hello: Hello) -> None:
+        state.set_compatibility(hello.cpu, hello.engine, True)
+
+    def open_client(on_notice: Callable[[str], None]) -> EngineClient:
+        return EngineClient(
+            needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine),
+            on_notice=on_notice,
+            remember_compatibility=remember,
+            remotes=remotes,
+        )
+
+    return open_client
