@@ -52,6 +52,8 @@ class Command:
 COMMANDS = (
     Command("chat", "chat in the terminal, or answer one prompt", "app.cli.chat"),
     Command("models", "list the models found on this computer", "app.cli.models"),
+    Command("search", "search Hugging Face for models", "app.cli.search"),
+    Command("get", "list a repository's files, and download one", "app.cli.get"),
     Command("devices", "list the devices that the engine can use", "app.cli.devices"),
     Command("facts", "show what a model file says", "app.cli.facts", keeps=False),
     Command("plan", "show memory and speed before loading", "app.cli.plan", keeps=False),

@@ -82,6 +82,10 @@ def download(
             _put_in_place(job, targets)
         finally:
             lock.release()
+    except HubError as error:
+        if error.kind != "locked" and not kept_bytes(job):
+            discard(job)  # nothing was begun that could go on
+        raise
     except OSError as error:
         raise _disk_trouble(job, error) from error
     discard(job)

@@ -158,6 +158,8 @@ class GetModelsPage(QWidget):
         self._basis.setProperty("kind", "faint")
         self._basis.setWordWrap(True)
         self._basis.setTextFormat(Qt.TextFormat.PlainText)
+        self.token = QPushButton(self.tr("Access token…"), self._right)
+        self.token.clicked.connect(self.token_requested)
         self.download = QPushButton(self.tr("Download"), self._right)
         self.download.setProperty("kind", "primary")
         self.download.clicked.connect(self._on_download_button)
@@ -166,10 +168,12 @@ class GetModelsPage(QWidget):
         title.addWidget(self._name)
         title.addWidget(self._facts)
         self._title_row = QHBoxLayout()
-        self._title_row.addLayout(title, 1)
+        self._title_row.addLayout(title)
+        self._title_row.addStretch(1)
         self._title_row.addWidget(self.web, 0, Qt.AlignmentFlag.AlignTop)
         self._foot = QHBoxLayout()
         self._foot.addWidget(self._basis, 1)
+        self._foot.addWidget(self.token)
         self._foot.addWidget(self.download)
         self._rule = QFrame(self._right)
         self._rule.setObjectName("rule")
@@ -215,6 +219,7 @@ class GetModelsPage(QWidget):
         self._facts.setText(view.facts)
         self.web.setToolTip(view.address)
         self._basis.setText(view.basis)
+        self.token.setVisible(view.needs_token)
         if fresh:
             self.files.clear()
         self.files.set_rows(view.files, chosen)
@@ -320,7 +325,8 @@ class GetModelsPage(QWidget):
         self._foot.setContentsMargins(theme.px(8), theme.px(8), theme.px(8), 0)
         self._foot.setSpacing(theme.px(12))
         self._files_column.setSpacing(theme.px(4))
-        self.download.setFixedHeight(theme.px(32))
+        for widget in (self.download, self.token):
+            widget.setFixedHeight(theme.px(32))
 
 
 def _may_fetch(row: FileView | None) -> bool:

@@ -26,6 +26,7 @@ from app.ui.theme import ThemeManager
 __all__ = ["DownloadQueue", "DownloadRow"]
 
 _ROW_PX: Final = 62
+_FAILED_PX: Final = 82
 _ICONS: Final[dict[DownloadAction, str]] = {
     "pause": "pause",
     "resume": "play",
@@ -57,8 +58,11 @@ class DownloadRow(QWidget):
         self._bar = QProgressBar(self)
         self._bar.setRange(0, 1000)
         self._bar.setTextVisible(False)
-        self._words = ElidedLabel("", self)
+        self._words = QLabel(self)
         self._words.setProperty("kind", "small")
+        self._words.setWordWrap(True)  # a refusal is a sentence that must be read to its end
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
+        self._words.setMinimumWidth(1)
         head = QHBoxLayout()
         head.addWidget(self._title)
         head.addWidget(self._where)
@@ -99,6 +103,7 @@ class DownloadRow(QWidget):
         for action, button in self._buttons.items():
             button.setVisible(action in view.actions)
         self.setAccessibleName(f"{view.title}, {view.words}")
+        self._fit()
         if told and view.state in {"done", "failed"}:
             # Said once by a screen reader, wherever the focus is.
             QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
@@ -131,10 +136,14 @@ class DownloadRow(QWidget):
         self._row.setSpacing(theme.px(6))
         self._left.setSpacing(theme.px(5))
         self._head.setSpacing(theme.px(8))
-        self.setFixedHeight(theme.px(_ROW_PX))
+        self._fit()
         for action, button in self._buttons.items():
             if action != "chat":
                 button.setFixedSize(theme.px(30), theme.px(30))
+
+    def _fit(self) -> None:
+        failed = self._view.state == "failed"
+        self.setFixedHeight(self._themes.theme.px(_FAILED_PX if failed else _ROW_PX))
 
 
 class DownloadQueue(QFrame):
@@ -213,8 +222,8 @@ class DownloadQueue(QFrame):
         return row
 
     def _fit(self) -> None:
-        rows = min(len(self._rows), self._most_rows)
-        self._area.setFixedHeight(rows * self._themes.theme.px(_ROW_PX))
+        rows = sorted(self._rows.values(), key=self._list.indexOf)
+        self._area.setFixedHeight(sum(row.height() for row in rows[: self._most_rows]))
 
     @Slot()
     def _apply_theme(self) -> None:

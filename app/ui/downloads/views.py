@@ -71,7 +71,10 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryView:
-    """The repository on screen. ``basis`` tells how the figures of its files were got."""
+    """The repository on screen. ``basis`` tells how the figures of its files were got.
+
+    ``needs_token``: the hub gives its files only to who has accepted its terms, or to its owner.
+    """
 
     key: str
     name: str
@@ -80,6 +83,7 @@ class RepositoryView:
     tags: tuple[str, ...] = ()
     files: tuple[FileView, ...] = ()
     basis: str = ""
+    needs_token: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias
 
@@ -126,6 +126,8 @@ def repository_view(
     states: Mapping[str, FileState],
     endpoint: str,
     fetched_bytes: int | None,
+    *,
+    needs_token: bool = False,
 ) -> RepositoryView:
     """Return a repository with what is known of its files so far.
 
@@ -160,6 +162,7 @@ def repository_view(
             for variant in listing.variants
         ),
         basis=_basis_words(listing, figures, fetched_bytes),
+        needs_token=needs_token,
     )
 
 
@@ -186,11 +189,10 @@ def _file_view(
         fit = FitView("unknown", "–", _tr("A projector is loaded beside its model."))
     elif figures.fit is not None:
         fit = fit_view(figures.fit)
-        basis = (
-            _tr("From the header of the file on the hub: the same plan as for a file here.")
-            if figures.basis == "header"
-            else joined((_tr("By size"), figures.note))
-        )
+        basis = _tr("From the header of the file on the hub: the same plan as for a file here.")
+        if figures.basis == "size":
+            fit = replace(fit, words=_about(figures.fit))
+            basis = figures.note
     elif figures.basis == "waiting" and not problem:
         fit = FitView("waiting", "…", _tr("The header of the file is being read."))
     return FileView(
@@ -204,6 +206,16 @@ def _file_view(
         state=state,
         problem=problem,
     )
+
+
+def _about(fit: VariantFit) -> str:
+    """Return a verdict that rests on a size alone: it claims no more than that."""
+    return {
+        "fits": _tr("≈ fits"),
+        "tight": _tr("≈ tight"),
+        "too_large": _tr("≈ too large"),
+        "unknown": _tr("Unknown"),
+    }[fit.verdict]
 
 
 def _basis_words(

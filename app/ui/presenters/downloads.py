@@ -10,19 +10,10 @@ from PySide6.QtGui import QDesktopServices
 
 from app.data.hub.access import forget_token, keep_token, kept_token, token_path
 from app.data.hub.client import endpoint_of
+from app.data.hub.errors import HubFault
 from app.data.hub.places import target_path
-from app.data.hub.protocol import (
-    Access,
-    Answer,
-    Found,
-    HeadFailed,
-    HeadKept,
-    HeadsRead,
-    Listed,
-    ReadHeads,
-    Refused,
-)
-from app.data.hub.values import HubAccess, Job, Listing, Variant, job_of
+from app.data.hub.protocol import Access
+from app.data.hub.values import HubAccess, Job, Listing, Repository, Variant, job_of
 from app.data.hub.variants import parse_reference
 from app.paths import Paths
 from app.settings import Settings
@@ -30,12 +21,11 @@ from app.ui import tasks
 from app.ui.downloads.page import GetModelsPage
 from app.ui.downloads.token_dialog import TokenDialog
 from app.ui.downloads.views import FileState, MessageView, PlaceView
-from app.ui.hub_process import HubProcess
 from app.ui.main_window import MainWindow
-from app.ui.presenters.download_fits import DownloadFits, Read, size_fit
+from app.ui.presenters.download_fits import DownloadFits
+from app.ui.presenters.download_lookups import HubLookups
 from app.ui.presenters.download_queue import Download, DownloadQueue
 from app.ui.presenters.download_words import (
-    Figures,
     best_variant,
     download_view,
     fault_message,
@@ -85,19 +75,12 @@ class DownloadsPresenter(QObject):
         self._themes = themes
         self._settings = settings
         self._paths = paths
-        self._fits = fits
-        self._process: HubProcess | None = None
-        self._search = 0
-        self._look_up = 0
-        self._heads = 0
         self._text = ""
         self._repository = ""
         self._wanted = ""  # a file or quantisation that an address named
-        self._listing: Listing | None = None
-        self._figures: dict[str, Figures] = {}
         self._chosen_by_us = ""
-        self._fetched_bytes: int | None = None
         self._here: set[str] = set()
+        self.lookups = HubLookups(self._access, fits, self)
         self.queue = DownloadQueue(self._access, self)
         self._draw: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_repository, self)
         self._draw_queue: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_queue, self)
@@ -112,6 +95,11 @@ class DownloadsPresenter(QObject):
         page.folder_requested.connect(self._on_folder)
         page.settings_requested.connect(self.settings_requested)
         page.web_requested.connect(self._on_web)
+        self.lookups.found.connect(self._on_found)
+        self.lookups.search_refused.connect(self._on_search_refused)
+        self.lookups.listed.connect(self._on_listed)
+        self.lookups.listing_refused.connect(self._on_listing_refused)
+        self.lookups.figures_changed.connect(self._draw.call)
         self.queue.changed.connect(self._draw_queue.call)
         self.queue.changed.connect(self._draw.call)
         self.queue.finished.connect(self._on_finished)
@@ -135,10 +123,6 @@ class DownloadsPresenter(QObject):
         """The hub's address."""
         return endpoint_of(self._settings.get("hub_endpoint"))
 
-    @property
-    def _head_cache(self) -> Path:
-        return self._paths.cache / "hub-headers"
-
     def _access(self) -> Access:
         return Access(
             access=HubAccess(
@@ -146,12 +130,12 @@ class DownloadsPresenter(QObject):
                 token=kept_token(self._paths.data),
                 offline=self._settings.get("offline"),
             ),
-            cache=str(self._head_cache),
+            cache=str(self._paths.cache / "hub-headers"),
         )
 
     def refresh(self) -> None:
         """Follow the settings: another hub, folder, or offline mode."""
-        self._end_process()
+        self.lookups.restart()
         self._show_place()
         self.queue.recall(self.folder)
         if self._settings.get("offline"):
@@ -217,38 +201,16 @@ class DownloadsPresenter(QObject):
         )
 
     def _say_offline(self) -> None:
-        self._drop_requests()
+        self.lookups.stop()
         sentence = self.tr("Turn it off in the settings (Privacy) to search and to download.")
         self.page.say_results(fault_message("offline", sentence))
         self.page.say_repository(MessageView(self.tr("Its files come here"), icon="models"))
 
-    # --- the process for questions ---
-
-    def _hub(self) -> HubProcess:
-        if self._process is None or not self._process.is_running:
-            self._end_process()
-            self._process = HubProcess(self._access(), self)
-            self._process.answered.connect(self._on_answer)
-        return self._process
-
-    def _end_process(self) -> None:
-        process, self._process = self._process, None
-        self._search = self._look_up = self._heads = 0
-        if process is not None:
-            process.ended.connect(process.deleteLater)
-            process.end()
-
-    def _drop_requests(self) -> None:
-        if self._process is not None:
-            for request in (self._search, self._look_up, self._heads):
-                self._process.cancel(request)
-        self._search = self._look_up = self._heads = 0
+    # --- questions to the hub ---
 
     @Slot(str)
     def search(self, text: str) -> None:
         """Look for repositories; a text that names one opens it too."""
-        if self._process is not None:
-            self._process.cancel(self._search)
         self._text = text
         if self._settings.get("offline"):
             self._say_offline()
@@ -257,57 +219,44 @@ class DownloadsPresenter(QObject):
         self.page.say_results(
             MessageView(self.tr("Searching"), busy=True, choice="stop", label=self.tr("Stop"))
         )
-        self._search = self._hub().search(named.repository if named is not None else text)
+        self.lookups.search(named.repository if named is not None else text)
         if named is not None:
-            self._wanted = named.file or named.quantization
-            self._open(named.repository)
+            self._open(named.repository, named.file or named.quantization)
 
     @Slot(str)
     def open_repository(self, repository: str) -> None:
         """Look into a repository."""
-        self._wanted = ""
-        self._open(repository)
+        self._open(repository, "")
 
-    def _open(self, repository: str) -> None:
-        hub = self._hub()
-        for request in (self._look_up, self._heads):
-            hub.cancel(request)
-        self._heads = 0
+    def _open(self, repository: str, wanted: str) -> None:
         self._repository = repository
-        self._listing = None
+        self._wanted = wanted
+        self._chosen_by_us = ""
+        self._here = set()
         self.page.results.mark_opened(repository)
-        name = repository.rpartition("/")[2]
-        text = self.tr("Looking into %1").replace("%1", name)
+        text = self.tr("Looking into %1").replace("%1", repository.rpartition("/")[2])
         self.page.say_repository(MessageView(text, icon="models", busy=True))
-        self._look_up = hub.look_up(repository)
+        self.lookups.look_into(repository)
 
     @Slot(object)
-    def _on_answer(self, answer: Answer) -> None:
-        if isinstance(answer, Found) and answer.id == self._search:
-            self._on_found(answer)
-        elif isinstance(answer, Listed) and answer.id == self._look_up:
-            self._on_listed(answer.listing)
-        elif isinstance(answer, HeadKept) and answer.id == self._heads:
-            self._fetched_bytes = answer.fetched_bytes
-            self._read(answer.key)
-        elif isinstance(answer, HeadFailed) and answer.id == self._heads:
-            self._judge_by_size(answer.key, answer.sentence)
-        elif isinstance(answer, HeadsRead) and answer.id == self._heads:
-            self._heads = 0
-        elif isinstance(answer, Refused):
-            self._on_refused(answer)
-
-    def _on_found(self, answer: Found) -> None:
-        self._search = 0
-        if answer.repositories:
-            self.page.set_results(tuple(result_view(item) for item in answer.repositories))
+    def _on_found(self, found: tuple[Repository, ...]) -> None:
+        if found:
+            self.page.set_results(tuple(result_view(item) for item in found))
             self.page.results.mark_opened(self._repository)
             return
         text = self.tr("No repository with GGUF files has “%1” in its name.")
         self.page.say_results(MessageView(self.tr("Nothing found"), text.replace("%1", self._text)))
 
+    @Slot(str, str)
+    def _on_search_refused(self, kind: HubFault, sentence: str) -> None:
+        self.page.say_results(fault_message(kind, sentence))
+
+    @Slot(str, str)
+    def _on_listing_refused(self, kind: HubFault, sentence: str) -> None:
+        self.page.say_repository(fault_message(kind, sentence))
+
+    @Slot(object)
     def _on_listed(self, listing: Listing) -> None:
-        self._look_up = 0
         self._repository = listing.repository
         self.page.results.mark_opened(listing.repository)
         if not listing.variants:
@@ -320,68 +269,22 @@ class DownloadsPresenter(QObject):
                 )
             )
             return
-        self._listing = listing
-        self._figures = {}
-        self._fetched_bytes = None
-        self._chosen_by_us = ""
         self._look_for_files(listing)
-        wanted = tuple(item for item in listing.variants if not item.projector and not item.missing)
         self._show_repository()
-        if wanted:
-            hub = self._hub()
-            self._heads = hub.ask(ReadHeads(id=hub.new_id(), listing=listing, variants=wanted))
-
-    def _on_refused(self, refused: Refused) -> None:
-        message = fault_message(refused.kind, refused.sentence)
-        if refused.id == self._search:
-            self._search = 0
-            self.page.say_results(message)
-        elif refused.id == self._look_up:
-            self._look_up = 0
-            self.page.say_repository(message)
-        elif refused.id == self._heads:
-            self._heads = 0
-            for variant in () if self._listing is None else self._listing.variants:
-                if self._figures.get(variant.key, Figures()).basis == "waiting":
-                    self._judge_by_size(variant.key, refused.sentence)
 
     # --- the files of a repository ---
 
-    def _variant(self, key: str) -> Variant | None:
-        variants = () if self._listing is None else self._listing.variants
-        return next((item for item in variants if item.key == key), None)
-
-    def _read(self, key: str) -> None:
-        variant, listing = self._variant(key), self._listing
-        if variant is None:
-            return
-
-        def done(read: Read) -> None:
-            if self._listing is not listing:
-                return
-            facts, fit = read
-            if facts is None:
-                self._judge_by_size(key, fit.note)
-                return
-            self._figures[key] = Figures("header", facts, fit)
-            self._draw.call()
-
-        tasks.run(self._fits.reader(self._head_cache, variant), done, None, self)
-
-    def _judge_by_size(self, key: str, note: str) -> None:
-        variant = self._variant(key)
-        if variant is None or variant.projector or variant.missing:
-            return
-        fit = size_fit(variant.size_bytes, self._fits.machine())
-        self._figures[key] = Figures("size", None, fit, note)
-        self._draw.call()
-
     def _show_repository(self) -> None:
-        listing = self._listing
-        if listing is None:
+        listing = self.lookups.listing
+        if listing is None or not listing.variants:
             return
         view = repository_view(
-            listing, self._figures, self._states(listing), self.endpoint, self._fetched_bytes
+            listing,
+            self.lookups.figures,
+            self._states(listing),
+            self.endpoint,
+            self.lookups.fetched_bytes,
+            needs_token=self.lookups.needs_token,
         )
         chosen = self._chosen_at_first(listing)
         moved = self.page.files.chosen_key() not in {"", self._chosen_by_us}
@@ -397,7 +300,7 @@ class DownloadsPresenter(QObject):
             names = {file.path.casefold() for file in variant.files}
             if wanted in names or wanted == (variant.quantization or "").casefold():
                 return variant.key
-        return best_variant(listing, self._figures)
+        return best_variant(listing, self.lookups.figures)
 
     def _job(self, listing: Listing, variant: Variant) -> Job:
         return job_of(listing, variant, str(self.folder))
@@ -426,7 +329,7 @@ class DownloadsPresenter(QObject):
                 return False
 
         def found(here: set[str]) -> None:
-            if self._listing is listing:
+            if self.lookups.listing is listing:
                 self._here = here
                 self._draw.call()
 
@@ -437,7 +340,7 @@ class DownloadsPresenter(QObject):
     @Slot(str)
     def download(self, key: str) -> None:
         """Put a variant of the repository on screen into the queue."""
-        listing, variant = self._listing, self._variant(key)
+        listing, variant = self.lookups.listing, self.lookups.variant(key)
         if listing is None or variant is None or variant.missing:
             return
         if self._settings.get("offline"):
@@ -488,12 +391,12 @@ class DownloadsPresenter(QObject):
 
     def _again(self) -> None:
         if self.page.files_message.view.choice == "again" and self._repository:
-            self._open(self._repository)
+            self._open(self._repository, self._wanted)
         if self.page.results_message.view.choice == "again" and self._text:
             self.search(self._text)
 
     def _stop(self) -> None:
-        self._drop_requests()
+        self.lookups.stop()
         self._welcome()
 
     @Slot()
@@ -536,9 +439,10 @@ class DownloadsPresenter(QObject):
 
     def _after_token(self) -> None:
         """Ask again with the new token what was refused with the old one."""
-        self._end_process()
-        if self.page.files_message.view.choice == "token" and self._repository:
-            self._open(self._repository)
+        self.lookups.restart()
+        refused = self.page.files_message.view.choice == "token" or self.lookups.needs_token
+        if refused and self._repository:
+            self._open(self._repository, self._wanted)
         elif self.page.results_message.view.choice == "token" and self._text:
             self.search(self._text)
 
@@ -558,6 +462,5 @@ class DownloadsPresenter(QObject):
 
     def close(self) -> None:
         """End all processes, at the end of the program."""
-        if self._process is not None:
-            self._process.wait_ended()
+        self.lookups.close()
         self.queue.close()
