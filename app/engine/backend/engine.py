@@ -62,8 +62,7 @@ class LlamaEngine:
 
     def devices(self) -> tuple[DeviceInfo, ...]:
         """Return devices with their memory as of now; of idle ones elsewhere as heard last."""
-        if self._held is not None and self._held.closed:
-            self._held, self._in_use = None, frozenset()
+        self._let_go()
         known = self._remotes.devices
         idle = {name: device for name, device in known.items() if name not in self._in_use}
         return self._remotes.heard(devices(idle))
@@ -192,8 +191,14 @@ class LlamaEngine:
     # --- devices
 
     def _place(self, options: LoadOptions) -> Placing:
-        missing = self._remotes.missing()
+        self._let_go()
+        missing = self._remotes.missing(self._in_use)
         return place(options, self.devices(), missing)
+
+    def _let_go(self) -> None:
+        """Count the devices of a model that was freed as idle."""
+        if self._held is not None and self._held.closed:
+            self._held, self._in_use = None, frozenset()
 
     def _fewer(
         self, error: BaseException, path: str, options: LoadOptions, placing: Placing
@@ -201,7 +206,7 @@ class LlamaEngine:
         """Return options with fewer layers on devices that had no room, and why; else None."""
         if not isinstance(error, EngineFailure) or error.kind != "out_of_memory":
             return None
-        refused = load_log.refused(self._log.lines())
+        refused = load_log.refused(self._log.lines(), self._remotes.buffer_names)
         if refused is None or refused[0] not in placing.names:
             return None  # main memory is short: fewer layers elsewhere would not help
         if self._remotes.missing():
@@ -285,7 +290,7 @@ class LlamaEngine:
             template_notice=None,
             thinking=False,
             devices=(),
-            buffers=load_log.buffers(lines),
+            buffers=load_log.buffers(lines, self._remotes.buffer_names),
             load_s=0.0,
             notices=settled.notices,
         )

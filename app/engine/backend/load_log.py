@@ -13,7 +13,7 @@ The sizes are printed nowhere else. Lines as of llama.cpp in llama-cpp-python 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from app.engine.protocol import EngineBuffer
 
@@ -38,7 +38,7 @@ _WHAT = {
     "output": "output",
 }
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
-_REFUSED = re.compile(r"failed to allocate (?P<device>[^\s\[]+)\S* buffer of size (?P<bytes>\d+)")
+_REFUSED = re.compile(r"failed to allocate (?P<device>\S+) buffer of size (?P<bytes>\d+)")
 _NO_FLASH = re.compile(r"Flash Attention not supported|flash_attn is not compatible")
 _MEMORY = re.compile(
     r"out of memory|failed to allocate|unable to allocate|cannot allocate|alloc(?:ation)? failed"
@@ -52,11 +52,17 @@ _ERROR = re.compile(
 )
 
 
-def buffers(lines: Iterable[str]) -> tuple[EngineBuffer, ...]:
-    """Return the buffers of a log. Sizes are exact to 0.01 MiB, as they are printed."""
+def buffers(
+    lines: Iterable[str], names: Mapping[str, str] | None = None
+) -> tuple[EngineBuffer, ...]:
+    """Return the buffers of a log. Sizes are exact to 0.01 MiB, as they are printed.
+
+    ``names`` are the devices of buffers that are not called by them: "RPC0[10.0.0.5:50052]" is the
+    first device of a server, whatever its name here.
+    """
     return tuple(
         EngineBuffer(
-            device=match["device"].partition("[")[0],  # of RPC the address follows
+            device=(names or {}).get(match["device"], match["device"]),
             what=_WHAT[match["what"]],
             size_bytes=round(float(match["mib"]) * 1024 * 1024),
         )
@@ -78,11 +84,16 @@ def flash_attention(lines: Iterable[str]) -> bool:
     return not any(_NO_FLASH.search(line) for line in lines)
 
 
-def refused(lines: Iterable[str]) -> tuple[str, int] | None:
-    """Return the device that had no room and the bytes it was asked for, None if all had."""
+def refused(
+    lines: Iterable[str], names: Mapping[str, str] | None = None
+) -> tuple[str, int] | None:
+    """Return the device that had no room and the bytes it was asked for, None if all had.
+
+    For ``names`` see `buffers`.
+    """
     for line in lines:
         if match := _REFUSED.search(line):
-            return match["device"], int(match["bytes"])
+            return (names or {}).get(match["device"], match["device"]), int(match["bytes"])
     return None
 
 

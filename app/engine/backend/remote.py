@@ -13,7 +13,7 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -81,13 +81,25 @@ class Remotes:
         """Devices by name, as heard last."""
         return dict(self._devices)
 
-    def missing(self) -> dict[str, str]:
-        """Ask the servers again; return what is wrong, by the names of devices that are gone."""
-        endpoints = tuple(dict.fromkeys(endpoint for endpoint, _ in self._server.values()))
+    @property
+    def buffer_names(self) -> dict[str, str]:
+        """Names of devices by what llama.cpp calls their buffers."""
+        return {f"RPC{index}[{where}]": name for name, (where, index) in self._server.items()}
+
+    def missing(self, in_use: Container[str] = ()) -> dict[str, str]:
+        """Ask the servers again; return what is wrong, by the names of devices that are gone.
+
+        Those ``in_use`` have this process as their one client, and are there.
+        """
+        busy = {where for name, (where, _) in self._server.items() if name in in_use}
+        known = dict.fromkeys(where for where, _ in self._server.values())
+        endpoints = tuple(where for where in known if where not in busy)
         answers = {found.endpoint: found for found in look_at_all(endpoints, measure=False)}
         gone = {}
         for name, (endpoint, index) in self._server.items():
-            found = answers[endpoint]
+            found = answers.get(endpoint)
+            if found is None:
+                continue
             if found.problem:
                 gone[name] = found.problem
             elif index >= len(found.devices):

@@ -57,6 +57,12 @@ def _take(stream: socket.socket, count: int) -> None:
         count -= len(data)
 
 
+def _web_page(stream: socket.socket) -> None:
+    _take(stream, 33)
+    stream.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    _take(stream, 1)
+
+
 def _hello(version: tuple[int, int, int], devices: int = 1) -> Callable[[socket.socket], None]:
     """Answer as a server of some version does, up to the number of devices."""
 
@@ -152,7 +158,7 @@ def test_a_server_that_another_program_uses(server: str, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda stream: stream.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "no llama.cpp RPC"),
+        (_web_page, "is no llama.cpp RPC server"),
         (lambda stream: None, "hung up|reset"),
         (lambda stream: _take(stream, 33), "hung up at the first message"),
         (_hello((6, 0, 0)), r"speaks RPC version 6\.0\.0, this engine 7\.0\.0"),
@@ -197,7 +203,7 @@ def test_a_name_server_that_is_silent_holds_nobody_up(
             slow.wait(30)
         return real(host, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rpc.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setattr(rpc, "_LOOK_S", 1.0)
     found = look_at_all(["slow.invalid:1", server], measure=False)
     slow.set()
