@@ -82,7 +82,7 @@ def _shoot_all(shooter: _Shooter, program: Application, server: HubServer) -> No
     shooter.shoot("6-narrow")
     window.resize(1440, 900)
     page.search_for("gemma")
-    shooter.until(lambda: bool(page.results.rows()))
+    shooter.until(lambda: len(page.results.rows()) == 1)
     page.results.setFocus()
     QTest.keyClick(page.results, Qt.Key.Key_Return)
     shooter.until(lambda: bool(page.files.rows()))
@@ -93,7 +93,7 @@ def _shoot_all(shooter: _Shooter, program: Application, server: HubServer) -> No
     shooter.until(lambda: bool(page.files_message.view.choice))
     shooter.pause(0.5)
     shooter.shoot("8-missing")
-    downloads.ask_token()
+    downloads.door.ask_token()
     shooter.pause(0.3)
     dialog = QApplication.activeModalWidget()
     if dialog is not None:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.data.hub.access import forget_token, keep_token, kept_token, token_path
-from app.data.hub.client import endpoint_of
 from app.data.hub.errors import HubFault
 from app.data.hub.places import target_path
-from app.data.hub.protocol import Access
-from app.data.hub.values import HubAccess, Job, Listing, Repository, Variant, job_of
+from app.data.hub.values import Job, Listing, Repository, Variant, job_of
 from app.data.hub.variants import parse_reference
 from app.paths import Paths
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.downloads.page import GetModelsPage
-from app.ui.downloads.token_dialog import TokenDialog
-from app.ui.downloads.views import FileState, MessageView, PlaceView
+from app.ui.downloads.views import FileState, MessageView
 from app.ui.main_window import MainWindow
+from app.ui.presenters.download_door import HubDoor
 from app.ui.presenters.download_fits import DownloadFits
 from app.ui.presenters.download_lookups import HubLookups
 from app.ui.presenters.download_queue import Download, DownloadQueue
@@ -35,8 +31,6 @@ from app.ui.presenters.download_words import (
 )
 from app.ui.shell.views import Notice
 from app.ui.theme import ThemeManager
-from gguf_tools.units import format_bytes
-from inspector.widgets.text import joined
 
 __all__ = ["PAGE", "DownloadsPresenter"]
 
@@ -72,16 +66,15 @@ class DownloadsPresenter(QObject):
         self._window = window
         self.page = page = GetModelsPage(themes, window)
         window.add_inner_page(PAGE, "models", page)
-        self._themes = themes
-        self._settings = settings
-        self._paths = paths
+        self.door = HubDoor(settings, paths, themes, window, self)
         self._text = ""
         self._repository = ""
         self._wanted = ""  # a file or quantisation that an address named
         self._chosen_by_us = ""
         self._here: set[str] = set()
-        self.lookups = HubLookups(self._access, fits, self)
-        self.queue = DownloadQueue(self._access, self)
+        self._drawn_states: dict[str, FileState] = {}
+        self.lookups = HubLookups(self.door.access, fits, self)
+        self.queue = DownloadQueue(self.door.access, self)
         self._draw: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_repository, self)
         self._draw_queue: tasks.Throttle[[]] = tasks.Throttle(_SHOW_MS, self._show_queue, self)
         page.shown.connect(self._on_shown)
@@ -91,17 +84,19 @@ class DownloadsPresenter(QObject):
         page.download_requested.connect(self.download)
         page.download_chosen.connect(self._on_download_chosen)
         page.message_chosen.connect(self._on_message_chosen)
-        page.token_requested.connect(self.ask_token)
+        page.token_requested.connect(self.door.ask_token)
         page.folder_requested.connect(self._on_folder)
         page.settings_requested.connect(self.settings_requested)
         page.web_requested.connect(self._on_web)
+        self.door.token_changed.connect(self._after_token)
+        self.door.place_known.connect(page.set_place)
         self.lookups.found.connect(self._on_found)
         self.lookups.search_refused.connect(self._on_search_refused)
         self.lookups.listed.connect(self._on_listed)
         self.lookups.listing_refused.connect(self._on_listing_refused)
         self.lookups.figures_changed.connect(self._draw.call)
         self.queue.changed.connect(self._draw_queue.call)
-        self.queue.changed.connect(self._draw.call)
+        self.queue.changed.connect(self._on_queue)
         self.queue.finished.connect(self._on_finished)
         self._welcome()
 
@@ -110,35 +105,14 @@ class DownloadsPresenter(QObject):
         """Bring the page on screen."""
         self._window.show_page(PAGE)
 
-    # --- where from, where to ---
-
-    @property
-    def folder(self) -> Path:
-        """Where downloads go."""
-        chosen = self._settings.get("download_folder")
-        return Path(chosen).expanduser() if chosen else self._paths.models
-
-    @property
-    def endpoint(self) -> str:
-        """The hub's address."""
-        return endpoint_of(self._settings.get("hub_endpoint"))
-
-    def _access(self) -> Access:
-        return Access(
-            access=HubAccess(
-                endpoint=self.endpoint,
-                token=kept_token(self._paths.data),
-                offline=self._settings.get("offline"),
-            ),
-            cache=str(self._paths.cache / "hub-headers"),
-        )
+    # --- the state of the page ---
 
     def refresh(self) -> None:
         """Follow the settings: another hub, folder, or offline mode."""
         self.lookups.restart()
-        self._show_place()
-        self.queue.recall(self.folder)
-        if self._settings.get("offline"):
+        self.door.tell_place()
+        self.queue.recall(self.door.folder)
+        if self.door.is_offline:
             self.queue.pause_all()
             self._say_offline()
         elif self.page.results_message.view.choice == "settings":
@@ -146,41 +120,10 @@ class DownloadsPresenter(QObject):
 
     @Slot()
     def _on_shown(self) -> None:
-        self._show_place()
-        self.queue.recall(self.folder)
-        if self._settings.get("offline"):
+        self.door.tell_place()
+        self.queue.recall(self.door.folder)
+        if self.door.is_offline:
             self._say_offline()
-
-    def _show_place(self) -> None:
-        folder = self.folder
-
-        def free() -> int | None:
-            import shutil
-
-            for place in (folder, *folder.parents):
-                try:
-                    return shutil.disk_usage(place).free
-                except OSError:
-                    continue
-            return None
-
-        def show(size: int | None) -> None:
-            room = self.tr("%1 free").replace("%1", format_bytes(size)) if size else ""
-            host = QUrl(self.endpoint).authority()
-            self.page.set_place(
-                PlaceView(
-                    joined(
-                        (
-                            self.tr("Asks %1 only when you search or download").replace("%1", host),
-                            self.tr("downloads go to %1").replace("%1", str(folder)),
-                            room,
-                        )
-                    ),
-                    str(folder),
-                )
-            )
-
-        tasks.run(free, show, None, self)
 
     def _welcome(self) -> None:
         self.page.say_results(
@@ -212,7 +155,7 @@ class DownloadsPresenter(QObject):
     def search(self, text: str) -> None:
         """Look for repositories; a text that names one opens it too."""
         self._text = text
-        if self._settings.get("offline"):
+        if self.door.is_offline:
             self._say_offline()
             return
         named = parse_reference(text)
@@ -278,11 +221,12 @@ class DownloadsPresenter(QObject):
         listing = self.lookups.listing
         if listing is None or not listing.variants:
             return
+        self._drawn_states = self._states(listing)
         view = repository_view(
             listing,
             self.lookups.figures,
-            self._states(listing),
-            self.endpoint,
+            self._drawn_states,
+            self.door.endpoint,
             self.lookups.fetched_bytes,
             needs_token=self.lookups.needs_token,
         )
@@ -303,7 +247,7 @@ class DownloadsPresenter(QObject):
         return best_variant(listing, self.lookups.figures)
 
     def _job(self, listing: Listing, variant: Variant) -> Job:
-        return job_of(listing, variant, str(self.folder))
+        return job_of(listing, variant, str(self.door.folder))
 
     def _states(self, listing: Listing) -> dict[str, FileState]:
         states: dict[str, FileState] = dict.fromkeys(self._here, "here")
@@ -343,11 +287,11 @@ class DownloadsPresenter(QObject):
         listing, variant = self.lookups.listing, self.lookups.variant(key)
         if listing is None or variant is None or variant.missing:
             return
-        if self._settings.get("offline"):
+        if self.door.is_offline:
             self._say_offline()
             return
         self.page.notices.remove_notice("download")
-        self.folder_needed.emit(str(self.folder))
+        self.folder_needed.emit(str(self.door.folder))
         self.queue.add(self._job(listing, variant), self._refuse)
 
     def _refuse(self, sentence: str) -> None:
@@ -368,7 +312,14 @@ class DownloadsPresenter(QObject):
     @Slot(object)
     def _on_finished(self, item: Download) -> None:
         self.arrived.emit(item.paths[0])
-        self._show_place()
+        self.door.tell_place()
+
+    @Slot()
+    def _on_queue(self) -> None:
+        """Draw the files again where one of them is being downloaded now, or no longer."""
+        listing = self.lookups.listing
+        if listing is not None and self._states(listing) != self._drawn_states:
+            self._draw.call()
 
     def _show_queue(self) -> None:
         items = self.queue.downloads
@@ -382,7 +333,7 @@ class DownloadsPresenter(QObject):
     def _on_message_chosen(self, choice: str) -> None:
         actions: dict[str, Callable[[], object]] = {
             "settings": self.settings_requested.emit,
-            "token": self.ask_token,
+            "token": self.door.ask_token,
             "again": self._again,
             "stop": self._stop,
         }
@@ -400,43 +351,6 @@ class DownloadsPresenter(QObject):
         self._welcome()
 
     @Slot()
-    def ask_token(self) -> None:
-        """Ask for an access token, and keep it."""
-        data = self._paths.data
-        dialog = TokenDialog(
-            self._themes,
-            kept=kept_token(data) is not None,
-            place=str(token_path(data)),
-            parent=self.page.window(),
-        )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-
-        def keep(token: str) -> None:
-            try:
-                keep_token(data, token)
-            except ValueError as error:
-                dialog.say(str(error))
-            except OSError as error:
-                text = self.tr("The token can't be kept: %1.")
-                dialog.say(text.replace("%1", error.strerror or str(error)))
-            else:
-                dialog.accept()
-                self._after_token()
-
-        def forget() -> None:
-            try:
-                forget_token(data)
-            except OSError as error:
-                text = self.tr("The token can't be removed: %1.")
-                dialog.say(text.replace("%1", error.strerror or str(error)))
-            else:
-                dialog.accept()
-                self._after_token()
-
-        dialog.token_given.connect(keep)
-        dialog.token_removed.connect(forget)
-        dialog.open()
-
     def _after_token(self) -> None:
         """Ask again with the new token what was refused with the old one."""
         self.lookups.restart()
@@ -449,12 +363,12 @@ class DownloadsPresenter(QObject):
     @Slot()
     def _on_folder(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.door.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            text = self.tr("The folder %1 can't be made: %2.").replace("%1", str(self.folder))
+            text = self.tr("The folder %1 can't be made: %2.").replace("%1", str(self.door.folder))
             self._refuse(text.replace("%2", error.strerror or str(error)))
             return
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder)))
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.door.folder)))
 
     @Slot(str)
     def _on_web(self, address: str) -> None:
