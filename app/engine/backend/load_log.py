@@ -84,9 +84,7 @@ def flash_attention(lines: Iterable[str]) -> bool:
     return not any(_NO_FLASH.search(line) for line in lines)
 
 
-def refused(
-    lines: Iterable[str], names: Mapping[str, str] | None = None
-) -> tuple[str, int] | None:
+def refused(lines: Iterable[str], names: Mapping[str, str] | None = None) -> tuple[str, int] | None:
     """Return the device that had no room and the bytes it was asked for, None if all had.
 
     For ``names`` see `buffers`.
