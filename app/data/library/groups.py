@@ -19,6 +19,7 @@ __all__ = ["Arranged", "ModelGroup", "arrange"]
 # Files with one name and architecture but sizes further apart than this are different models.
 _SAME_PARAMETERS: Final = 0.12
 _ALIKE: Final = 0.75
+_LEAST_WORDS: Final = 2
 _PARTS: Final = frozenset({"projector", "adapter"})
 _PART_WORDS: Final = frozenset({"mmproj", "projector", "vision", "lora", "adapter", "clip"})
 
@@ -67,11 +68,8 @@ def arrange(entries: Iterable[ModelEntry]) -> Arranged:
             parts.append(entry)
         else:
             others.append(entry)
-    groups = [
-        _group(f"{key}#{number}", cluster)
-        for key, found in models.items()
-        for number, cluster in enumerate(_clusters(found))
-    ]
+    clusters = [cluster for found in models.values() for cluster in _clusters(found)]
+    groups = [_group(cluster) for cluster in _merged(clusters)]
     attached: dict[str, list[ModelEntry]] = defaultdict(list)
     for part in parts:
         owner = _owner(part, groups)
@@ -104,29 +102,61 @@ def _clusters(entries: Sequence[ModelEntry]) -> list[list[ModelEntry]]:
     return found
 
 
-def _group(key: str, entries: Sequence[ModelEntry]) -> ModelGroup:
+def _group(entries: Sequence[ModelEntry]) -> ModelGroup:
     ordered = sorted(entries, key=lambda entry: (-entry.size_bytes, str(entry.path)))
-    return ModelGroup(key, _title(key, ordered), tuple(ordered))
+    # Of the files, so that a model keeps its key while others of its kind come and go.
+    key = min(f"{entry.group}|{entry.parameters}" for entry in ordered)
+    return ModelGroup(key, _title(ordered), tuple(ordered))
 
 
-def _title(key: str, entries: Sequence[ModelEntry]) -> str:
+def _telling_name(entry: ModelEntry) -> frozenset[str]:
+    """Return the words of a file's name if they name a model and its size, else none.
+
+    "model.gguf", blobs and names without a size don't tell one model from another.
+    """
+    words = words_of(entry.base_name)
+    size = words_of(entry.size_label or "")
+    if len(words) < _LEAST_WORDS or not size <= words or entry.base_name.startswith("sha256-"):
+        return frozenset()
+    return words
+
+
+def _merged(groups: Sequence[Sequence[ModelEntry]]) -> list[list[ModelEntry]]:
+    """Return groups with those joined whose files bear one name, whatever their metadata says."""
+    found: list[list[ModelEntry]] = []
+    by_name: dict[tuple[str | None, frozenset[str]], list[ModelEntry]] = {}
+    for group in groups:
+        keys = [(e.architecture, words) for e in group if (words := _telling_name(e))]
+        home = next((by_name[key] for key in keys if key in by_name), None)
+        if home is None or len(_clusters([*home, *group])) > 1:
+            home = []
+            found.append(home)
+        home.extend(group)
+        for key in keys:
+            by_name.setdefault(key, home)
+    return found
+
+
+def _title(entries: Sequence[ModelEntry]) -> str:
     """Return the best of what files and metadata call the model.
 
-    That is the name with most of the words that the variants share and fewest others; of equals
-    the one that most files bear. Names of files go before metadata: people know a model by them.
+    A telling name of files goes first, since people know a model by it; else the name with most
+    of the words that the variants share and fewest others; of equals the one said most often.
     """
-    shared = frozenset(key.partition("|")[2].partition("#")[0].split("-"))
-    said = Counter(entry.base_name for entry in entries)
-    names = {name: count + 0.5 for name, count in said.items()}
-    for entry in entries:
-        names.setdefault(entry.title, 0)
+    telling = Counter(entry.base_name for entry in entries if _telling_name(entry))
+    shared = frozenset(entries[0].group.partition("|")[2].split("-"))
+    names = {entry.title: 0 for entry in entries}
+    names |= Counter(entry.base_name for entry in entries)
 
-    def worth(name: str) -> tuple[int, float, bool, str]:
+    def worth(name: str) -> tuple[int, int, int, bool, str]:
         words = words_of(name)
         fit = len(words & shared) - 2 * len(words - shared)
-        return fit, names[name], not name.islower(), name
+        return telling[name], fit, names[name], not name.islower(), name
 
-    return max(names, key=worth)
+    best = max(names, key=worth)
+    # What a cache put before the name in its files' names is none of it.
+    plain = max(names, key=lambda name: worth(name)[1:])
+    return plain if words_of(plain) < words_of(best) else best
 
 
 def _owner(part: ModelEntry, groups: Sequence[ModelGroup]) -> ModelGroup | None:

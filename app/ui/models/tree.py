@@ -44,8 +44,8 @@ _WIDTHS: Final = {
     "decode": 84,
     "prefill": 70,
 }
-_NAME_PX: Final = 200
-_NARROW_BUDGET_PX: Final = 100
+_NAME_PX: Final = 190
+_NARROW_BUDGET_PX: Final = 108
 _SELECTED_OPACITY: Final = 0.55
 _SORTS: Final[dict[str, SortKey]] = {
     "name": "name",

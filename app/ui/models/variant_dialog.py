@@ -131,7 +131,7 @@ class VariantDialog(QDialog):
         column.addLayout(grid)
         column.addWidget(self.progress)
         column.addLayout(foot)
-        open_size(self, theme, 760, 620)
+        open_size(self, theme, 840, 640)
         self.set_warning("")
         self.set_progress(None)
         self.say(self.tr("Working out what each type would be…"))

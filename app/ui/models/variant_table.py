@@ -126,7 +126,7 @@ class VariantTable(QTableView):
         header.setHighlightSections(False)
         header.setSectionsClickable(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        header.setStretchLastSection(True)
+        header.setSectionResizeMode(5, QHeaderView.ResizeMode.Stretch)
         self.selectionModel().currentRowChanged.connect(self._on_current)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()

@@ -238,7 +238,7 @@ def _verdict_words(fit: VariantFit) -> str:
     if fit.verdict == "unknown" or left is None:
         return _tr("Unknown")
     if fit.verdict == "too_large":
-        return _tr("Needs %1 more", format_bytes(max(-left, 0)))
+        return _tr("%1 short", format_bytes(max(-left, 0)))
     if fit.verdict == "fits":
         return _tr("Fits, %1 free", format_bytes(left))
     if left < 0:

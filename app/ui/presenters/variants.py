@@ -14,12 +14,12 @@ from app.data.state import StateFile
 from app.engine.client import EngineClient
 from app.engine.protocol import Hello
 from app.engine.qt_client import EngineProcess
+from app.machines import Machines
 from app.paths import Paths
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.models.variant_dialog import VariantDialog
 from app.ui.models.views import VariantOption
-from app.ui.presenters.library_plans import Machines
 from app.ui.presenters.library_views import fit_view
 from app.ui.theme import ThemeManager
 from app.variants import Forecast, Made, VariantError, VariantMaker, forecasts
@@ -39,6 +39,7 @@ __all__ = ["VariantPresenter"]
 
 _JOIN_S = 5.0
 _USUAL = "Q4_K_M"
+_LARGER = 1.02  # a variant is to be smaller; the same size but for its header is no gain either
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ def _choices(
         machines = Machines(state, hello, may_measure=False)
         machine = machines.of(facts.bytes_read_per_token or 0)
     rows = forecasts(facts, machine, load_settings(values, facts), imatrix=with_imatrix)
-    options = tuple(_option(row, with_imatrix=with_imatrix) for row in rows)
+    options = tuple(_option(row, facts.file_bytes, with_imatrix=with_imatrix) for row in rows)
     usual = {option.key for option in options if not option.problem}
     recommended = _USUAL if _USUAL in usual else next(iter(usual), "")
     warning = next((text for row in rows if (text := requantize_warning(row.expected))), "")
@@ -250,7 +251,7 @@ def _choices(
     )
 
 
-def _option(row: Forecast, *, with_imatrix: bool) -> VariantOption:
+def _option(row: Forecast, source_bytes: int, *, with_imatrix: bool) -> VariantOption:
     expected, plan = row.expected, row.plan
     problem = expected.obstacle or ""
     remarks = []
@@ -262,7 +263,9 @@ def _option(row: Forecast, *, with_imatrix: bool) -> VariantOption:
         problem = "what the file is already"
     if expected.fallbacks:
         count = len(expected.fallbacks)
-        remarks.append(f"{count} tensor{'' if count == 1 else 's'} in another type")
+        remarks.append(f"{count} tensor{'' if count == 1 else 's'} of other types")
+    if expected.file_bytes > source_bytes * _LARGER:
+        remarks.append("larger than the source")
     option = VariantOption(
         key=expected.kind.name,
         name=expected.kind.name,
