@@ -61,6 +61,7 @@ COMMANDS = (
         "verify", "compare the plan with the engine's own numbers", "app.cli.verify", keeps=False
     ),
     Command("bench", "measure prefill and decode beside the prediction", "app.cli.bench"),
+    Command("compare", "variants side by side: speed, memory, quality", "app.cli.compare"),
     Command("quantize", "make a variant of a model in another type", "app.cli.quantize"),
     Command("report", "what a chat's turns measured, on what", "app.cli.report"),
     Command("export", "write a chat as Markdown or JSON", "app.cli.transfer", "export_"),

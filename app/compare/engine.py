@@ -44,7 +44,7 @@ from inspector.compare.records import MemoryStep, Stage, VariantRecord
 from inspector.compare.statistics import quality_of
 from inspector.plan_record import SettingsRecord
 from inspector.planned import plan_record, prefill_point, step_point
-from inspector.records import BandwidthRecord, BenchRow, MemorySample
+from inspector.records import BandwidthRecord, BenchRow, DeviceSample, MemorySample
 
 __all__ = ["Against", "OpenClient", "VariantRun", "host_sample", "now_ms"]
 
@@ -78,8 +78,6 @@ def now_ms() -> int:
 
 def host_sample() -> MemorySample:
     """Return main memory as the system sees it, without an engine."""
-    from inspector.records import DeviceSample
-
     host = host_memory()
     return MemorySample(
         at_ms=now_ms(),
@@ -170,7 +168,7 @@ class VariantRun:
         self.set(
             load=record,
             fingerprint=record.identity.fingerprint,
-            engine_bytes=sum(item.size_bytes for item in info.buffers) or None,
+            engine_bytes=_engine_bytes(info, self._facts.weights_bytes),
             notices=(*self.record.notices, *info.notices),
         )
 
@@ -394,6 +392,22 @@ class VariantRun:
         if self.client is None:
             raise EngineError("The engine is not running.")
         return self.client
+
+
+def _engine_bytes(info: ModelInfo, weights_bytes: int) -> int | None:
+    """Return the engine's buffers together, by its log.
+
+    A mapped file counts as far as no other buffer holds a copy of its weights in another layout.
+    """
+    mapped = own = others = 0
+    for item in info.buffers:
+        if item.what != "weights":
+            others += item.size_bytes
+        elif "_Mapped" in item.device:
+            mapped += item.size_bytes
+        else:
+            own += item.size_bytes
+    return (min(mapped, max(weights_bytes - own, 0)) + own + others) or None
 
 
 def _settings_of(info: ModelInfo) -> SettingsRecord:

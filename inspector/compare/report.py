@@ -18,9 +18,11 @@ from inspector.compare.table import VariantRow, memory_returns, sentences, varia
 
 __all__ = [
     "HEADS",
+    "QUALITY_HEADS",
     "comparison_as_json",
     "comparison_as_markdown",
     "estimate_text",
+    "quality_cells",
     "table_cells",
 ]
 
@@ -64,7 +66,7 @@ def comparison_as_markdown(record: ComparisonRecord) -> str:
     rows = variant_rows(record)
     parts = [f"# {' '.join(record.title.split())}: compared", _head(record)]
     parts.append(_table(HEADS, [table_cells(row) for row in rows]))
-    quality = [_quality_cells(row) for row in rows if row.perplexity is not None]
+    quality = [quality_cells(row) for row in rows if row.perplexity is not None]
     if quality:
         parts += ["## Quality", _quality_note(record), _table(QUALITY_HEADS, quality)]
     told = sentences(record)
@@ -118,7 +120,8 @@ def table_cells(row: VariantRow) -> tuple[str, ...]:
     )
 
 
-def _quality_cells(row: VariantRow) -> tuple[str, ...]:
+def quality_cells(row: VariantRow) -> tuple[str, ...]:
+    """Return a row's quality as text, in the order of the quality table's heads."""
     return (
         row.label,
         estimate_text(row.perplexity, ".3f"),

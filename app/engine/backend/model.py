@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.backend.library import AbortFlag, lib
+from app.engine.backend.library import AbortFlag, give_back_memory, lib
 from app.engine.backend.sampler import LlamaSampler
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, Checkpoint, EngineFailure, MemoryKind
@@ -222,3 +222,4 @@ class LlamaModel:
         lib.llama_model_free(self._model)
         self._context = None
         self._model = None
+        give_back_memory()
