@@ -170,7 +170,8 @@ def plan_row(facts: ModelFacts, settings: PlannerSettings, machine: Machine) -> 
     split = None
     if plan.fits is False and plan.layers_offloaded > 0:
         split = yield from _split_that_fits(plan, depth)
-    cause = _cause(plan)
+    longest = yield from _longest(plan, settings)
+    cause = _cause(plan, longest)
     users = plan.max_sequences
     rates = rates_at(plan, depth, settings.conversations)
     split_rates = None if split is None else rates_at(split, depth, settings.conversations)
@@ -190,7 +191,7 @@ def plan_row(facts: ModelFacts, settings: PlannerSettings, machine: Machine) -> 
         free_bytes=_free(plan),
         lacks_bytes=max(-(left or 0), 0),
         short_pool="" if short is None else short.name,
-        context_breaks=plan.max_context,
+        context_breaks=longest,
         trained_context=facts.context_length,
         users=users,
         rates=rates,
@@ -229,12 +230,25 @@ def _split_that_fits(plan: Plan, depth: int) -> Steps[Plan | None]:
     return best
 
 
-def _cause(plan: Plan) -> Cause:
+def _longest(plan: Plan, settings: PlannerSettings) -> Steps[int | None]:
+    """Return the longest context that fits: worked out near to it, where it is far from this one.
+
+    Buffers grow almost evenly with the context, so one step from far away is near, not there.
+    """
+    longest = plan.max_context
+    trained = plan.facts.context_length or 0
+    if not longest or longest < _STEP or longest >= trained // _STEP * _STEP:
+        return longest
+    near = make_plan(plan.facts, load_of(settings, context=longest), plan.machine)
+    yield
+    return near.max_context
+
+
+def _cause(plan: Plan, longest: int | None) -> Cause:
     """Return what ends the context: what grows fastest with it, or the weights by themselves.
 
     Weights are to blame where a memory would be over its load line without any cache.
     """
-    longest = plan.max_context
     if longest is None:
         return "unknown"
     if longest < _STEP or (not plan.fits and _full_of_weights(plan)):
@@ -254,7 +268,7 @@ def _cause(plan: Plan) -> Cause:
 def _full_of_weights(plan: Plan) -> bool:
     for pool in plan.pools:
         members = [item for item in plan.memory.devices if item.device.memory_pool == pool.name]
-        bare = sum(item.total_bytes - item.kv_bytes for item in members)
+        bare = sum(item.weights_bytes + item.other_bytes for item in members)
         if pool.total_bytes and bare + (pool.others_bytes or 0) > LOAD_LINE * pool.total_bytes:
             return True
     return False

@@ -1,0 +1,89 @@
+"""Memory against context, and rates against conversations."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from app.machine import hardware_table
+from gguf_tools.machine import cpu_only
+from gguf_tools.typed import typed_facts
+from inspector.planner_curves import batching_curve, growth_curve
+from inspector.planner_examples import model_named
+from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
+from inspector.planning import RowPlan, finish, plan_row
+
+GIB = 1 << 30
+RTX4090 = MachineSpec("table", "NVIDIA GeForce RTX 4090")
+RTX4060 = MachineSpec("table", "NVIDIA GeForce RTX 4060")
+
+
+def planned(
+    spec: MachineSpec, name: str = "8B, plain Q4", **settings: object
+) -> tuple[RowPlan, PlannerSettings]:
+    machine = machine_of(spec, hardware_table(), cpu_only(16 * GIB, 12 * GIB))
+    assert machine is not None
+    wanted = msgspec.structs.replace(PlannerSettings(), **settings)
+    return finish(plan_row(typed_facts(model_named(name)), wanted, machine)), wanted
+
+
+def test_the_curve_breaks_where_the_row_says() -> None:
+    row, settings = planned(RTX4060, context=32_768)
+    curve = finish(growth_curve(row, settings))
+    assert curve.pool == "NVIDIA GeForce RTX 4060"
+    assert curve.room_bytes == 8 * GIB
+    assert curve.line_bytes == int(0.9 * 8 * GIB)
+    assert curve.breaks_tokens == pytest.approx(row.context_breaks, abs=512)
+    assert curve.cause == "cache"
+    assert curve.now_tokens == 32_768 <= curve.last_tokens
+
+
+def test_points_are_what_plans_of_those_contexts_take() -> None:
+    row, settings = planned(RTX4090, context=16_384)
+    curve = finish(growth_curve(row, settings))
+    now = next(point for point in curve.points if point.tokens == 16_384)
+    assert now.total_bytes == row.bars[0].used_bytes
+    weights = {point.weights_bytes for point in curve.points}
+    assert len(weights) == 1
+    totals = [point.total_bytes for point in curve.points]
+    assert totals == sorted(totals)
+    assert curve.points[0].tokens == curve.points[0].cache_bytes == 0
+    assert curve.breaks_tokens is None
+
+
+def test_the_memory_that_ends_first_is_drawn() -> None:
+    card = MachineSpec(
+        "table", "NVIDIA GeForce RTX 4060 Ti", memory_bytes=16 * GIB, host_bytes=64 * GIB
+    )
+    row, settings = planned(card, "Qwen3 30B-A3B", context=8192, experts_on_cpu=True)
+    assert finish(growth_curve(row, settings)).pool == "NVIDIA GeForce RTX 4060 Ti"
+    small = msgspec.structs.replace(card, host_bytes=12 * GIB)
+    row, settings = planned(small, "Qwen3 30B-A3B", context=8192, experts_on_cpu=True)
+    curve = finish(growth_curve(row, settings))
+    assert curve.pool == "main memory"
+    assert curve.breaks_tokens == 0
+
+
+def test_more_conversations_give_more_until_the_memory_is_full() -> None:
+    row, _ = planned(RTX4090, context=8192)
+    curve = finish(batching_curve(row))
+    assert curve.fit == row.users == 19
+    assert curve.points[0].conversations == 1
+    assert curve.fit in {point.conversations for point in curve.points}
+    assert curve.last_conversations == 32
+    ceilings = [point.ceiling for point in curve.points if point.ceiling is not None]
+    assert ceilings == sorted(ceilings)
+    assert len(ceilings) == len(curve.points)
+    # Each also reads its own cache, so sixteen give less than sixteen times one.
+    assert ceilings[0] * 3 < ceilings[-1] < ceilings[0] * 32
+
+
+def test_arithmetic_is_marked_where_it_takes_over() -> None:
+    row, _ = planned(MachineSpec("table", "Apple M4 Max (40-core GPU)"), context=512)
+    curve = finish(batching_curve(row))
+    assert curve.balance is not None
+    assert row.balance.conversations is not None
+    assert curve.balance >= row.balance.conversations // 2
+    after = [point for point in curve.points if point.conversations >= curve.balance]
+    assert all(point.arithmetic for point in after)
+    assert after[-1].ceiling == pytest.approx(after[0].ceiling, rel=0.05)

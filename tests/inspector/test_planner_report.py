@@ -1,0 +1,79 @@
+"""The planner's report in Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+
+from app.machine import hardware_table
+from gguf_tools.typed import typed_facts
+from inspector.planner_curves import batching_curve, growth_curve
+from inspector.planner_examples import EXAMPLES
+from inspector.planner_report import ReportRow, planner_json, planner_markdown
+from inspector.planner_setup import PlannerSettings, machine_of
+from inspector.planner_words import short_name, tokens
+from inspector.planning import finish, plan_row
+
+
+def example_rows(key: str) -> list[ReportRow]:
+    setup = next(item.setup for item in EXAMPLES if item.key == key)
+    rows = []
+    for item in setup.rows:
+        scenario = setup.scenario(item)
+        assert scenario.model.typed is not None
+        machine = machine_of(item.machine, hardware_table(), None)
+        assert machine is not None
+        row = finish(plan_row(typed_facts(scenario.model.typed), scenario.settings, machine))
+        growth = finish(growth_curve(row, scenario.settings))
+        batching = finish(batching_curve(row))
+        rows.append(ReportRow(machine.name, scenario.settings, row, "", growth, batching))
+    return rows
+
+
+def test_markdown_has_a_line_for_each_row_and_its_reasons() -> None:
+    text = planner_markdown(example_rows("three_bars"))
+    table = [line for line in text.splitlines() if line.startswith("| RTX 4060")]
+    assert len(table) == 3
+    assert "Fits" in table[0]
+    assert "Weights don't fit" in table[1]
+    assert "KV breaks it at 28K" in table[2]
+    columns = {line.count(" | ") for line in text.splitlines() if line.startswith("| ")}
+    assert len(columns) == 1
+    assert "32 layers × 8 KV heads × 128 values" in text
+    assert "Assumed of the model" in text
+    assert text.endswith("\n")
+
+
+def test_json_has_bytes_and_rates_as_numbers() -> None:
+    data = json.loads(planner_json(example_rows("mixture")))
+    whole, kept, _ = data["rows"]
+    assert whole["verdict"] == "weights_break"
+    assert whole["fits"] is False
+    assert whole["breaks_first"] == "weights"
+    assert whole["layers_on_cards_that_fit"] > 0
+    assert kept["experts_on_cpu"] is True
+    assert kept["fits"] is True
+    assert kept["decode_split"] is None
+    assert isinstance(kept["kv_bytes"], int)
+    assert [memory["name"] for memory in kept["memories"]][-1] == "main memory"
+    assert kept["memory_by_context"][0]["tokens"] == 0
+    assert kept["decode_by_conversations"][0]["conversations"] == 1
+    for memory in kept["memories"]:
+        assert sum(memory["segments"].values()) == memory["total_bytes"]
+
+
+def test_a_row_that_could_not_be_planned_says_why() -> None:
+    row = ReportRow("Box | two", PlannerSettings(), None, "Choose a model.")
+    assert "Choose a model." in planner_markdown([row])
+    assert "Box \\| two" in planner_markdown([row])
+    assert json.loads(planner_json([row]))["rows"][0]["problem"] == "Choose a model."
+
+
+def test_names_and_tokens_are_short() -> None:
+    assert short_name("NVIDIA GeForce RTX 4090") == "RTX 4090"
+    assert short_name("4 × NVIDIA H100 SXM") == "4 × H100 SXM"
+    assert short_name("AMD Ryzen 9000") == "AMD Ryzen 9000"
+    assert short_name("Apple M4") == "Apple M4"
+    assert tokens(131_072) == "128K"
+    assert tokens(5_300) == "5.2K"
+    assert tokens(512) == "512"
+    assert tokens(1 << 20) == "1M"

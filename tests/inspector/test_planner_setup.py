@@ -1,0 +1,132 @@
+"""What the planner keeps, and the machines that its rows mean."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from app.machine import hardware_table
+from gguf_tools.machine import cpu_only
+from inspector.planner_examples import EXAMPLES, first_setup, model_named
+from inspector.planner_setup import (
+    MachineSpec,
+    ModelSpec,
+    PlannerSettings,
+    PlannerSetup,
+    RowSetup,
+    Scenario,
+    decode_setup,
+    encode_setup,
+    machine_of,
+    usable_bytes,
+)
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize("setup", [first_setup(), *(item.setup for item in EXAMPLES)])
+def test_a_page_is_kept_whole(setup: PlannerSetup) -> None:
+    assert decode_setup(encode_setup(setup)) == setup
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        b"",
+        b"{",
+        b"[]",
+        b'{"rows": 3}',
+        b'{"rows": [{"key": "a"}]}',
+        b'{"common": {"settings": {"context": "long"}}}',
+        b'{"rows": [{"key": "a", "machine": {}}, {"key": "a", "machine": {}}]}',
+        b"\xff\xfe",
+    ],
+)
+def test_damaged_pages_count_as_none(data: bytes | None) -> None:
+    assert decode_setup(data) is None
+
+
+def test_rows_share_the_pages_settings_unless_they_have_their_own() -> None:
+    own = Scenario(ModelSpec("/a.gguf"), PlannerSettings(context=512))
+    setup = PlannerSetup(
+        rows=(RowSetup("a", MachineSpec()), RowSetup("b", MachineSpec(), own)), chosen="b"
+    )
+    assert setup.scenario(setup.row("a")) == setup.common
+    assert setup.scenario(setup.row("b")) == own
+    assert setup.chosen_row == setup.row("b")
+    assert msgspec.structs.replace(setup, chosen="gone").chosen_row == setup.row("a")
+    assert setup.new_key() not in {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("memory_gib", "usable_gib"),
+    # What Metal reports as recommendedMaxWorkingSetSize on Macs of these sizes.
+    [(16, 10.67), (18, 12.0), (24, 16.0), (32, 21.33), (36, 27.0), (64, 48.0), (128, 96.0)],
+)
+def test_macos_keeps_a_part_of_the_memory(memory_gib: int, usable_gib: float) -> None:
+    assert usable_bytes(memory_gib * GIB, "MTL") / GIB == pytest.approx(usable_gib, abs=0.01)
+    assert usable_bytes(memory_gib * GIB, "CUDA") == memory_gib * GIB
+
+
+def test_cards_of_the_table() -> None:
+    spec = MachineSpec("table", "NVIDIA GeForce RTX 3090", cards=2, host_bytes=32 * GIB)
+    machine = machine_of(spec, hardware_table(), None)
+    assert machine is not None
+    assert machine.name == "2 × NVIDIA GeForce RTX 3090"
+    assert [device.total_bytes for device in machine.accelerators] == [24 * GIB] * 2
+    assert len({device.memory_pool for device in machine.devices}) == 3
+    assert machine.cpu.total_bytes == 32 * GIB
+    assert machine.cpu.bandwidth_basis == "assumed"
+    assert machine.accelerators[0].bandwidth_basis == "table"
+
+
+def test_shared_memory_is_one_pool() -> None:
+    spec = MachineSpec("table", "Apple M4", "unified", memory_bytes=16 * GIB)
+    machine = machine_of(spec, hardware_table(), None)
+    assert machine is not None
+    assert len({device.memory_pool for device in machine.devices}) == 1
+    assert machine.cpu.total_bytes == machine.accelerators[0].total_bytes == 16 * GIB * 2 // 3
+    assert "usable of 16.0 GiB" in machine.notes[0]
+
+
+def test_processors_have_the_memory_that_was_given() -> None:
+    spec = MachineSpec("table", "AMD EPYC 9004", "cpu", host_bytes=384 * GIB)
+    machine = machine_of(spec, hardware_table(), None)
+    assert machine is not None
+    assert machine.accelerators == ()
+    assert machine.cpu.total_bytes == 384 * GIB
+    assert machine.cpu.bandwidth_bytes_per_s == pytest.approx(460.8e9)
+
+
+def test_typed_machines_say_that_they_are_assumed() -> None:
+    spec = MachineSpec(
+        "typed", "Dream", "gpu", cards=3, memory_bytes=48 * GIB, bandwidth_bytes_per_s=2e12
+    )
+    machine = machine_of(spec, hardware_table(), None)
+    assert machine is not None
+    assert len(machine.accelerators) == 3
+    assert machine.accelerators[0].bandwidth_basis == "assumed"
+    unified = machine_of(
+        MachineSpec("typed", "Box", "unified", memory_bytes=128 * GIB, bandwidth_bytes_per_s=2e11),
+        hardware_table(),
+        None,
+    )
+    assert unified is not None
+    assert len({device.memory_pool for device in unified.devices}) == 1
+
+
+def test_this_computer_is_what_it_is() -> None:
+    this = cpu_only(8 * GIB, 6 * GIB)
+    assert machine_of(MachineSpec(), hardware_table(), this) is this
+    assert machine_of(MachineSpec(), hardware_table(), None) is None
+
+
+def test_hardware_that_left_the_table_is_said() -> None:
+    with pytest.raises(ValueError, match="no 'GTX 9999'"):
+        machine_of(MachineSpec("table", "GTX 9999"), hardware_table(), None)
+
+
+def test_unknown_models_are_no_example() -> None:
+    with pytest.raises(KeyError):
+        model_named("Llama 9")
