@@ -26,9 +26,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.models.delegate import INDENT_PX, ROW_PX, LibraryDelegate
-from app.ui.models.tree_model import COLUMNS, KEY_ROLE, VARIANT_ROLE, Index, LibraryModel
+from app.ui.models.delegate import INDENT_PX, ROW_PX, LibraryDelegate, RowPainter
+from app.ui.models.tree_model import (
+    COLUMNS,
+    GROUP_ROLE,
+    KEY_ROLE,
+    VARIANT_ROLE,
+    Index,
+    LibraryModel,
+)
 from app.ui.models.views import FitView, LibraryView, SortKey
+from app.ui.models.words import group_facts
 from app.ui.theme import ThemeManager
 
 __all__ = ["LibraryTree"]
@@ -87,6 +95,7 @@ class LibraryTree(QTreeView):
         self.library = LibraryModel(self)
         self.setModel(self.library)
         self.setItemDelegate(LibraryDelegate(themes, self))
+        self._rows = RowPainter(themes)
         self.setUniformRowHeights(True)
         self.setIndentation(0)
         self.setRootIsDecorated(False)
@@ -217,9 +226,9 @@ class LibraryTree(QTreeView):
         self._fit_columns()
 
     def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Draw a row's ground and the line below it, then its cells."""
+        """Draw a row's ground and the line below it, then what is in it."""
         theme = self._themes.theme
-        is_group = index.data(VARIANT_ROLE) is None
+        variant = index.data(VARIANT_ROLE)
         rect = QRectF(option.rect)
         first = index.sibling(index.row(), 0)
         selected = self.selectionModel().isSelected(first)
@@ -227,25 +236,45 @@ class LibraryTree(QTreeView):
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        left = theme.px(0 if is_group else INDENT_PX)
+        painter.setLayoutDirection(option.direction)
+        left = theme.px(0 if variant is None else INDENT_PX)
         line = QRectF(rect.left() + left, rect.bottom() - 0.5, rect.width() - left, 1)
         if self.isRightToLeft():
             line.moveLeft(rect.left())
-        painter.fillRect(line, theme.colour("line"))
+        painter.fillRect(line, theme.tokens["line"])
         box = rect.adjusted(1, 2, -1, -3)
         if selected or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
             ground = theme.colour("selection" if selected else "hover")
             if selected:
                 ground.setAlphaF(_SELECTED_OPACITY)
+            painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(ground)
             painter.drawRoundedRect(box, theme.px(8), theme.px(8))
         if current:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(theme.colour("accent"))
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(8), theme.px(8))
+        if variant is None:
+            group = index.data(GROUP_ROLE)
+            facts = group_facts(group)
+            self._rows.group(painter, rect, group, facts, is_open=self.isExpanded(first))
+        else:
+            self._rows.variant(painter, variant, self._cells(rect), rect)
         painter.restore()
-        super().drawRow(painter, option, index)
+
+    def _cells(self, rect: QRectF) -> dict[str, QRectF]:
+        """Return where the columns on screen are in a row."""
+        header = self.header()
+        return {
+            str(name): QRectF(
+                header.sectionViewportPosition(section),
+                rect.top(),
+                header.sectionSize(section),
+                rect.height(),
+            )
+            for section, name in enumerate(COLUMNS)
+            if not header.isSectionHidden(section)
+        }
 
     def drawBranches(self, _painter: QPainter, _rect: QRect, _index: QModelIndex) -> None:  # type: ignore[override]
         """Leave the branches out: headings have marks of their own."""
@@ -274,14 +303,14 @@ class LibraryTree(QTreeView):
             self.chosen_changed.emit()
 
     def _unfold(self) -> None:
-        for number, group in enumerate(self.library.groups):
+        folded = [group.key in self._folded for group in self.library.groups]
+        # One call for all is much faster than one for each; most are unfolded, or most folded.
+        most_folded = sum(folded) * 2 > len(folded)
+        (self.collapseAll if most_folded else self.expandAll)()
+        for number, is_folded in enumerate(folded):
             index = self.library.index(number, 0)
-            self.setFirstColumnSpanned(number, QModelIndex(), True)
-            self.setExpanded(index, group.key not in self._folded)
-            if group.kind == "broken":
-                for row in range(self.library.rowCount(index)):
-                    # The reason is a sentence and needs the room of all columns but the size's.
-                    self.setFirstColumnSpanned(row, index, True)
+            if is_folded != most_folded:
+                self.setExpanded(index, not is_folded)
 
     def _choose_quietly(self, keys: list[str], current: str) -> None:
         selection = self.selectionModel()
@@ -328,6 +357,7 @@ class LibraryTree(QTreeView):
     @Slot()
     def _apply_theme(self) -> None:
         theme = self._themes.theme
+        self._rows.set_theme()
         self.header().setFont(theme.font(12.5))
         self.header().setFixedHeight(theme.px(32))
         self.setStyleSheet(

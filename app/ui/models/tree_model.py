@@ -54,7 +54,9 @@ class LibraryModel(QAbstractItemModel):
         self._query = ""
         self._filter = "all"
         self._sort: SortKey = "name"
+        self._all: list[_Group] = []
         self._shown: list[_Group] = []
+        self._headings = self._heading_texts()
 
     # --- what is shown ---
 
@@ -74,6 +76,10 @@ class LibraryModel(QAbstractItemModel):
     def set_view(self, view: LibraryView) -> None:
         """Show another library."""
         self._view = view
+        self._headings = self._heading_texts()
+        self._all = [
+            _Group(group, [self._with_fit(row) for row in group.variants]) for group in view.groups
+        ]
         self._arrange()
 
     def set_query(self, query: str) -> None:
@@ -94,45 +100,53 @@ class LibraryModel(QAbstractItemModel):
     def set_fits(self, fits: dict[str, FitView]) -> None:
         """Show predictions of variants by key, in place where that moves no row."""
         self._fits.update(fits)
-        moves = self._sort in {"fit", "decode", "prefill"} or self._filter in {"fits", "tight"}
-        if moves:
+        for group in self._all:
+            for place, row in enumerate(group.rows):
+                if row.key in fits:
+                    group.rows[place] = self._with_fit(row)
+        if self._sort in {"fit", "decode", "prefill"} or self._filter in {"fits", "tight"}:
             self._arrange()
             return
         for number, group in enumerate(self._shown):
-            for row, variant in enumerate(group.rows):
-                if variant.key in fits:
-                    group.rows[row] = replace(variant, fit=fits[variant.key])
-                    parent = self.index(number, 0)
-                    first, last = (self.index(row, c, parent) for c in (0, len(COLUMNS) - 1))
-                    self.dataChanged.emit(first, last)
+            known = [place for place, row in enumerate(group.rows) if row.key in fits]
+            for place in known:
+                group.rows[place] = self._with_fit(group.rows[place])
+            if known:
+                parent = self.index(number, 0)
+                first = self.index(known[0], 0, parent)
+                self.dataChanged.emit(first, self.index(known[-1], len(COLUMNS) - 1, parent))
+
+    def _with_fit(self, row: VariantView) -> VariantView:
+        fit = self._fits.get(row.key)
+        return row if fit is None or fit is row.fit else replace(row, fit=fit)
 
     def _arrange(self) -> None:
         self.beginResetModel()
-        found = [self._narrowed(group) for group in self._view.groups]
+        found = [self._narrowed(group) for group in self._all]
         self._shown = [group for group in found if group.rows]
         self._shown.sort(key=self._group_order)
         self.endResetModel()
 
-    def _narrowed(self, view: GroupView) -> _Group:
-        words = self._query.casefold().split()
+    def _narrowed(self, group: _Group) -> _Group:
+        view, words = group.view, self._query.casefold().split()
         title = f"{view.title} {' '.join(view.tags)}".casefold()
-        rows = []
-        for variant in view.variants:
-            text = f"{title} {variant.search_text}"
-            fit = self._fits.get(variant.key, variant.fit)
-            if all(word in text for word in words) and self._passes(view, variant, fit):
-                rows.append(replace(variant, fit=fit))
+        left = [word for word in words if word not in title]
+        rows = [
+            row
+            for row in group.rows
+            if all(word in row.search_text for word in left) and self._passes(view, row)
+        ]
         rows.sort(key=self._row_order)
         return _Group(view, rows)
 
-    def _passes(self, group: GroupView, variant: VariantView, fit: FitView) -> bool:
+    def _passes(self, group: GroupView, variant: VariantView) -> bool:
         if self._filter == "hidden":
             return variant.is_hidden
         if variant.is_hidden:
             return False
         if self._filter in {"fits", "tight"}:
             wanted = {"fits"} if self._filter == "fits" else {"fits", "tight"}
-            return group.kind == "model" and fit.verdict in wanted
+            return group.kind == "model" and variant.fit.verdict in wanted
         source = self._filter.removeprefix("source:")
         return source in {self._filter, variant.source}
 
@@ -149,7 +163,7 @@ class LibraryModel(QAbstractItemModel):
 
     def index(self, row: int, column: int, parent: Index = _NO_INDEX) -> QModelIndex:
         """Return an index; a variant's carries its group's number plus one."""
-        if not self.hasIndex(row, column, parent):
+        if not (0 <= row < self.rowCount(parent) and 0 <= column < len(COLUMNS)):
             return QModelIndex()
         return self.createIndex(row, column, parent.row() + 1 if parent.isValid() else 0)
 
@@ -189,7 +203,7 @@ class LibraryModel(QAbstractItemModel):
             return row_tip(variant, COLUMNS[index.column()])
         if role == int(Qt.ItemDataRole.AccessibleTextRole) and index.column() == 0:
             if variant is None:
-                return spoken_group(group.view, len(group.rows))
+                return spoken_group(group.view)
             return spoken_variant(variant)
         return None
 
@@ -210,17 +224,20 @@ class LibraryModel(QAbstractItemModel):
             return self._heading_tips().get(COLUMNS[section])
         if role != int(Qt.ItemDataRole.DisplayRole):
             return None
-        return {
-            "name": self.tr("Model"),
-            "size": self.tr("Size"),
-            "bits": self.tr("Bits / weight"),
-            "context": self.tr("Context"),
-            "budget": self._view.budget_title or self.tr("Memory"),
-            "fit": self.tr("Verdict"),
-            "max_context": self.tr("Max context"),
-            "decode": self.tr("Decode"),
-            "prefill": self.tr("Prefill"),
-        }[COLUMNS[section]]
+        return self._headings[section]
+
+    def _heading_texts(self) -> tuple[str, ...]:
+        return (
+            self.tr("Model"),
+            self.tr("Size"),
+            self.tr("Bits / weight"),
+            self.tr("Context"),
+            self._view.budget_title or self.tr("Memory"),
+            self.tr("Verdict"),
+            self.tr("Max context"),
+            self.tr("Decode"),
+            self.tr("Prefill"),
+        )
 
     def _heading_tips(self) -> dict[str, str]:
         return {

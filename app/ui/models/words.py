@@ -12,6 +12,7 @@ from inspector.widgets.text import number, rough, tokens_short
 __all__ = [
     "bits",
     "context",
+    "group_facts",
     "rate",
     "rate_range",
     "row_tip",
@@ -83,11 +84,22 @@ def row_tip(row: VariantView, column: str) -> str:
     return row.key
 
 
-def spoken_group(group: GroupView, count: int) -> str:
+def group_facts(group: GroupView) -> str:
+    """Return what stands behind a group's title: how many, how large, what belongs to it."""
+    count = len(group.variants)
+    if group.kind == "model":
+        said = _tr("1 variant") if count == 1 else _tr("%1 variants", str(count))
+    else:
+        said = _tr("1 file") if count == 1 else _tr("%1 files", str(count))
+    kinds = {"projector": _tr("projector"), "adapter": _tr("adapter")}
+    parts = [said, size(group.size_bytes)]
+    parts += [f"{kinds[part.kind]} {size(part.size_bytes)}" for part in group.parts]
+    return " · ".join(parts)
+
+
+def spoken_group(group: GroupView) -> str:
     """Return what a screen reader says of a heading."""
-    parts = [group.title, *group.tags]
-    parts.append(_tr("1 variant") if count == 1 else _tr("%1 variants", str(count)))
-    return ", ".join(parts)
+    return ", ".join([group.title, *group.tags, group_facts(group)])
 
 
 def spoken_variant(row: VariantView) -> str:

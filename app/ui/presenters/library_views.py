@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -196,11 +197,17 @@ def problem_of(entry: ModelEntry) -> str:
     return text
 
 
+@cache
+def _starter() -> Path | None:
+    """Return the starter model; asking for it looks through the installed packages."""
+    return starter_model()
+
+
 def keeper_of(entry: ModelEntry) -> str:
     """Return who has to remove a file that is not ours to move, nothing where it may be moved."""
     if entry.source == _OLLAMA:
         return _tr("Ollama keeps this file. Remove it there: ollama rm %1", entry.name)
-    if entry.path == starter_model():
+    if entry.path == _starter():
         return _tr("The starter model is a part of the installed program.")
     return ""
 
