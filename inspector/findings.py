@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from gguf_tools.machine import LOAD_LINE
 from gguf_tools.units import format_bytes, format_rate
 from inspector.budget import budgets
@@ -54,7 +56,11 @@ def findings_of(session: Session) -> tuple[FindingRecord, ...]:
     unique: dict[str, FindingRecord] = {}
     for item in found:
         unique.setdefault(item.id, item)
-    return tuple(sorted(unique.values(), key=lambda item: _ORDER[item.severity]))
+    told = sorted(unique.values(), key=lambda item: _ORDER[item.severity])
+    if session.state == "replay":
+        # What was measured then can't be mended now.
+        return tuple(msgspec.structs.replace(item, fixes=()) for item in told)
+    return tuple(told)
 
 
 def _fix(session: Session, text: str, changes: Changes) -> FixRecord:

@@ -8,6 +8,7 @@ message came, at most some times a second.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -69,6 +70,7 @@ def panel_view(session: Session, before: PanelView | None = None) -> PanelView:
         growth=_growth(session, shown),
         speed=speed_view(session),
         model=_model_card(session),
+        recorded=_recorded(session),
     )
     if before is None:
         return view
@@ -106,6 +108,16 @@ def verify_line(session: Session) -> str:
     return line + "."
 
 
+def _recorded(session: Session) -> str:
+    """Return which turn is replayed, empty where nothing is."""
+    if session.state != "replay":
+        return ""
+    at_ms = session.last.at_ms if session.last is not None else 0
+    at_ms = at_ms or (session.load.at_ms if session.load is not None else 0)
+    moment = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone()
+    return f"Recorded turn of {moment.day} {moment:%B %Y, %H:%M}"
+
+
 def _notice(session: Session) -> str:
     match session.state:
         case "lost":
@@ -117,7 +129,7 @@ def _notice(session: Session) -> str:
         case "replay":
             machine = "" if session.load is None else session.load.identity.machine
             where = f" on {machine}" if machine else ""
-            return f"Recorded{where}; nothing of this is running now."
+            return f"Measured then{where}; nothing of this is running now."
         case _:
             # The budget's card has the sum; a row that is far off deserves its own sentence.
             rows = () if session.load is None else plan_errors(session.load)

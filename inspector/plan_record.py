@@ -14,6 +14,7 @@ import msgspec
 __all__ = [
     "Changes",
     "FindingRecord",
+    "FitRecord",
     "FixRecord",
     "GrowthLine",
     "LayerRecord",
@@ -121,13 +122,31 @@ class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RatePoint(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Decoding with ``depth`` tokens in the cache: bytes a token reads, and tokens per second."""
+    """Decoding with ``depth`` tokens in the cache: bytes a token reads, and tokens per second.
+
+    ``likely_low`` is the low end before anything was measured here, where ``low`` rests on
+    measurements: a computer that is always slow must not pass for a sound one.
+    """
 
     depth: int
     bytes_per_token: int
     ceiling: float | None
     low: float | None
     high: float | None
+    likely_low: float | None = None
+
+
+class FitRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """On what a prediction rests that follows measurements: ``count`` rates up to a depth.
+
+    ``own`` tells that this model was measured, and not another one on this computer. ``spread``
+    is the half width of the prediction.
+    """
+
+    own: bool
+    count: int
+    deepest: int
+    spread: float
 
 
 class LayerRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -227,6 +246,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     max_sequences: int | None
     fits: bool | None
     findings: tuple[FindingRecord, ...] = ()
+    fit: FitRecord | None = None
 
     def device(self, name: str) -> PlannedDevice | None:
         """Return the plan of a device."""
@@ -263,6 +283,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
             ceiling=_between(before.ceiling, after.ceiling, share),
             low=_between(before.low, after.low, share),
             high=_between(before.high, after.high, share),
+            likely_low=_between(before.likely_low, after.likely_low, share),
         )
 
 

@@ -6,6 +6,7 @@ Everything is computed once a plan, in about a millisecond each, so that the pan
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from gguf_tools import roles
@@ -30,6 +31,7 @@ from inspector.growth import growth_lines, kv_formula
 from inspector.plan_record import (
     Changes,
     FindingRecord,
+    FitRecord,
     FixRecord,
     LayerRecord,
     ModelRecord,
@@ -91,6 +93,7 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
     memory, machine = plan.memory, plan.machine
     settings = memory.settings
     base = asked or SettingsRecord(n_ctx=settings.context)
+    fit = machine.fit
     return PlanRecord(
         model=model_record(plan.facts, settings.kv.context),
         settings=SettingsRecord(
@@ -128,6 +131,9 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
             *lacking(plan),
             *(_finding(plan, item) for item in plan.findings if item.id != "does_not_fit"),
         ),
+        fit=None
+        if fit is None
+        else FitRecord(own=fit.own, count=fit.count, deepest=fit.deepest, spread=fit.spread),
     )
 
 
@@ -187,6 +193,10 @@ def step_point(plan: Plan, depth: int, sequences: int = 1) -> RatePoint:
         experts_on_cpu=plan.load.experts_on_cpu,
     )
     expected = expected_share(reads, machine, memory.settings, memory.placement)
+    likely = None
+    if machine.fit is not None:
+        bare = replace(machine, fit=None)
+        likely = expected_share(reads, bare, memory.settings, memory.placement)
     ceiling = decode_ceiling(reads, machine)
     return RatePoint(
         depth=depth,
@@ -194,6 +204,7 @@ def step_point(plan: Plan, depth: int, sequences: int = 1) -> RatePoint:
         ceiling=None if ceiling is None else ceiling * sequences,
         low=expected[0] * sequences if expected else None,
         high=expected[1] * sequences if expected else None,
+        likely_low=likely[0] * sequences if likely else None,
     )
 
 

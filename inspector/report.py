@@ -15,11 +15,51 @@ import msgspec
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
 from inspector.findings import findings_of
 from inspector.plan_errors import plan_errors
-from inspector.records import LoadRecord, TurnRecord
+from inspector.records import LoadRecord, TurnRecord, TurnStats
 from inspector.session import replayed
 from inspector.speed import judge
 
-__all__ = ["report_as_json", "report_as_markdown"]
+__all__ = ["read_report", "report_as_json", "report_as_markdown"]
+
+
+class _TurnJson(msgspec.Struct, kw_only=True):
+    """A turn of a report; figures that follow from others are left out."""
+
+    stats: TurnStats
+    at_ms: int = 0
+    message: str = ""
+    model: str = ""
+    stop: str | None = None
+    load: str | None = None
+
+
+class _ReportJson(msgspec.Struct, kw_only=True):
+    title: str
+    turns: list[_TurnJson]
+    loads: dict[str, LoadRecord]
+
+
+def read_report(data: bytes) -> tuple[str, tuple[TurnRecord, ...]]:
+    """Return the title and the turns of a report in JSON (`report_as_json`).
+
+    Raises:
+        ValueError: it is none; the text is half a sentence.
+    """
+    try:
+        report = msgspec.json.decode(data, type=_ReportJson)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"it is no report in JSON ({error})") from error
+    return report.title, tuple(
+        TurnRecord(
+            at_ms=turn.at_ms,
+            stats=turn.stats,
+            message=turn.message,
+            model_name=turn.model,
+            stop=turn.stop,
+            load=None if turn.load is None else report.loads.get(turn.load),
+        )
+        for turn in report.turns
+    )
 
 
 def report_as_json(title: str, turns: Sequence[TurnRecord]) -> dict[str, Any]:

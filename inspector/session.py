@@ -215,16 +215,30 @@ class Session:
         return self.turns[-1].stats.context_used_tokens if self.turns else 0
 
     @property
+    def comparable(self) -> tuple[TurnRecord, ...]:
+        """The turns that this model answered: another one's rates say nothing about this plan."""
+        own = "" if self.load is None else self.load.identity.fingerprint
+        return tuple(
+            turn
+            for turn in self.turns
+            if turn.load is None
+            or not own
+            or not turn.load.identity.fingerprint
+            or turn.load.identity.fingerprint == own
+        )
+
+    @property
     def last(self) -> TurnRecord | None:
-        """The turn that ended last."""
-        return self.turns[-1] if self.turns else None
+        """The turn of this model that ended last."""
+        turns = self.comparable
+        return turns[-1] if turns else None
 
     @property
     def prefill_per_s(self) -> float | None:
         """The rate at which prompts were read lately, else the planned one."""
         measured = [
             turn.stats.prefill_per_s
-            for turn in self.turns[-5:]
+            for turn in self.comparable[-5:]
             if turn.stats.evaluated_tokens >= _LEAST_PREFILL_TOKENS and turn.stats.prefill_per_s
         ]
         if measured:

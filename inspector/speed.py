@@ -72,9 +72,10 @@ class Verdict:
                 "is wrong. " + " ".join(self.causes)
             ).strip()
         if self.kind == "below":
+            least = max(point.low, point.likely_low or 0.0)
             head = (
                 f"{format_rate(measured)} is {measured / point.ceiling:.0%} of the ceiling, and at "
-                f"least {format_rate(point.low)} was expected. "
+                f"least {format_rate(least)} was expected. "
             )
             return head + (self.causes[0] if self.causes else "The reason is unknown.")
         return ""
@@ -96,7 +97,7 @@ def judge(session: Session) -> Verdict:
     if measured > ABOVE * point.ceiling:
         causes = tuple(_too_fast(plan))
         return Verdict(kind="above", measured=measured, point=point, causes=causes)
-    if measured < BELOW * point.low:
+    if measured < BELOW * max(point.low, point.likely_low or 0.0):
         causes = tuple(_too_slow(session, plan, stats))
         return Verdict(kind="below", measured=measured, point=point, causes=causes)
     return Verdict(kind="inside", measured=measured, point=point)
@@ -220,7 +221,7 @@ def speed_view(session: Session) -> SpeedView | None:
         prefill=_prefill(session),
         measured_over_depth=tuple(
             DepthPoint(depth, rate)
-            for turn in session.turns
+            for turn in session.comparable
             for depth, rate in turn.stats.rates_along()
         ),
         predicted_over_depth=_predicted(session.plan),
@@ -261,6 +262,7 @@ def _decode(session: Session) -> RateView:
     parts += [f"{network_words(item)} (measured)" for item in plan.devices if item.network_s]
     if parts:
         formula += f"; {', '.join(parts)}"
+    formula += f". {_expectation(plan)}"
     return RateView(
         measured=measured,
         predicted_low=point.low,
@@ -269,9 +271,24 @@ def _decode(session: Session) -> RateView:
         ceiling_name=f"ceiling at {depth:,} tokens",
         limit="bandwidth-bound",
         formula=formula,
-        predicted_basis=_bandwidth_basis(plan),
+        predicted_basis="measured" if plan.fit is not None and plan.fit.own else "assumed",
+        ceiling_basis=_bandwidth_basis(plan),
         live=live is not None and live.decode_per_s is not None,
     )
+
+
+def _expectation(plan: PlanRecord) -> str:
+    """Say on what the predicted range rests."""
+    fit = plan.fit
+    if fit is None:
+        return (
+            "Nothing was measured of this model here yet: what is likely of its types of weights "
+            "and of its cache, within a wide range."
+        )
+    rates = f"{fit.count} measured rate{'' if fit.count == 1 else 's'}"
+    if not fit.own:
+        return f"By {rates} of other settings or another model on this computer."
+    return f"By {rates} of this model on this computer, up to {fit.deepest:,} tokens deep."
 
 
 def _bandwidth_basis(plan: PlanRecord) -> Basis:
@@ -314,6 +331,7 @@ def _prefill(session: Session) -> RateView:
         limit="compute-bound",
         formula=formula,
         predicted_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
+        ceiling_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
         live=live is not None and session.state == "reading",
     )
 

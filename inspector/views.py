@@ -244,7 +244,8 @@ class RateView:
 
     ``ceiling`` is what bandwidth or arithmetic allows at the depth of the measurement,
     ``ceiling_name`` says which ("all-VRAM ceiling"), ``limit`` what holds it ("compute-bound").
-    ``live`` is a rate of a reply that is still being written.
+    ``live`` is a rate of a reply that is still being written. ``predicted_basis`` is how the
+    prediction was got, ``ceiling_basis`` the bandwidth or rate of arithmetic below the ceiling.
     """
 
     measured: float | None = None
@@ -255,6 +256,7 @@ class RateView:
     limit: str = ""
     formula: str = ""
     predicted_basis: Basis = "planned"
+    ceiling_basis: Basis = "unknown"
     live: bool = False
 
     @property
@@ -366,8 +368,8 @@ class ModelCardView:
 class PanelView:
     """The whole panel.
 
-    ``notice`` says what is special about the state: why the engine was lost, which turn is
-    replayed, that figures are planned.
+    ``notice`` says what is special about the state: why the engine was lost, that figures are
+    planned. ``recorded`` says which turn is replayed, and on what it was measured in ``notice``.
     """
 
     state: PanelState = "none"
@@ -378,6 +380,7 @@ class PanelView:
     growth: GrowthView | None = None
     speed: SpeedView | None = None
     model: ModelCardView | None = None
+    recorded: str = ""
 
 
 def _error(planned: int | None, actual: int | None) -> float | None:

@@ -127,6 +127,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
     ),
     ActionSpec("sidebar", "Sidebar", ("Ctrl+B",), "view", checkable=True),
     ActionSpec("inspector", "Inspector", ("Ctrl+I",), "view", checkable=True),
+    ActionSpec("open_record", "Open a record in the inspector…", (), "view"),
     ActionSpec("text_larger", "Larger text", ("Ctrl++", "Ctrl+="), "view", 1),
     ActionSpec("text_smaller", "Smaller text", ("Ctrl+-",), "view", 1),
     ActionSpec("text_normal", "Normal text size", ("Ctrl+0",), "view", 1),

@@ -29,6 +29,7 @@ from app.ui.file_open import FileOpener
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
 from app.ui.presenters.chats import ChatsPresenter
+from app.ui.presenters.compare import ComparePresenter
 from app.ui.presenters.context import ContextPresenter
 from app.ui.presenters.download_fits import DownloadFits
 from app.ui.presenters.downloads import DownloadsPresenter
@@ -47,6 +48,7 @@ from app.ui.signals import SignalQuitter
 from app.ui.single_instance import SingleInstance
 from app.ui.store_bridge import StoreBridge
 from app.ui.theme import ThemeManager
+from app.ui.transcript.items import MessageAction
 from app.ui.transcript.view import Transcript
 
 __all__ = ["Application", "run"]
@@ -140,6 +142,16 @@ class Application(QObject):
             self,
         )
         self.updates = UpdatesPresenter(self.window, self)
+        self.compare = ComparePresenter(
+            self.scanner,
+            self.engine,
+            self.settings,
+            self.state,
+            paths,
+            self.window,
+            self.themes,
+            self,
+        )
         self.planner = PlannerPresenter(
             self.scanner,
             choices,
@@ -162,6 +174,7 @@ class Application(QObject):
         window.closing.connect(self.shut_down)
         self.models.model_loaded.connect(self._on_model_loaded)
         controller.conversation_changed.connect(self._on_conversation)
+        self.transcript.action_requested.connect(self._on_message_action)
         controller.model_wanted.connect(self._on_model_wanted)
         controller.several_wanted.connect(self._on_several_wanted)
         controller.dropped_wanted.connect(self.preferences.open_context_log)
@@ -179,6 +192,7 @@ class Application(QObject):
         self.models_page.chat_wanted.connect(self.library.choose)
         self.models_page.load_settings_wanted.connect(self.preferences.open_load_settings)
         self.models_page.plan_wanted.connect(self.planner.plan_file)
+        self.models_page.compare_wanted.connect(self.compare.choose)
         self.models_page.make_wanted.connect(
             lambda path, title: self.variants.open(path, title, self.window)
         )
@@ -260,11 +274,17 @@ class Application(QObject):
             "text_normal": lambda: self.preferences.step_text_size(0),
             "context_log": self.preferences.open_context_log,
             "logs": self.preferences.open_logs,
+            "open_record": self.inspector.replay.choose_file,
             "updates": self.updates.ask,
             "about": self.preferences.open_about,
         }
         if key in actions:
             actions[key]()
+
+    @Slot(object)
+    def _on_message_action(self, action: MessageAction) -> None:
+        if action.kind == "show_record":
+            self.inspector.show_turn(action.message_id)
 
     @Slot(str)
     def raise_window(self, model: str = "") -> None:
@@ -380,6 +400,7 @@ class Application(QObject):
         self.controller.runner.save_now()
         self.models_page.close()
         self.variants.close()
+        self.compare.close()
         self.downloads.close()
         self.scanner.close()
         self.models.forget_load()

@@ -186,6 +186,11 @@ class MainWindow(QMainWindow):
         self._inspector_first = self._inspector_wanted
         self._arrange()
 
+    def show_inspector(self) -> None:
+        """Bring the inspector on screen."""
+        if self._slot.isHidden():
+            self.toggle_inspector()
+
     # --- state ---
 
     def set_generating(self, generating: bool) -> None:

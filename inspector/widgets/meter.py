@@ -119,7 +119,10 @@ class RateMeter(Painted):
             lines.append(fill(self.tr("%1 of the ceiling."), percent(view.efficiency)))
         if view.formula:
             lines.append(view.formula)
-        lines.append(fill(self.tr("Prediction: %1"), basis_sentence(view.predicted_basis)))
+        if view.predicted is not None:
+            lines.append(fill(self.tr("Prediction: %1"), basis_sentence(view.predicted_basis)))
+        if view.ceiling is not None:
+            lines.append(fill(self.tr("Ceiling: %1"), basis_sentence(view.ceiling_basis)))
         return lines
 
     def hasHeightForWidth(self) -> bool:

@@ -23,12 +23,13 @@ from inspector.widgets.metadata_dialog import MetadataDialog
 from inspector.widgets.model_card import ModelCard
 from inspector.widgets.palette import Palette
 from inspector.widgets.plot_slot import PlotLoader
+from inspector.widgets.recorded_bar import RecordedBar
 from inspector.widgets.speed_card import SpeedCard
 from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["InspectorPanel"]
 
-_NOTICE_TOKENS = {"lost": "danger", "replayed": "accent"}
+_NOTICE_TOKENS = {"lost": "danger"}
 
 
 class InspectorPanel(QScrollArea):
@@ -38,11 +39,13 @@ class InspectorPanel(QScrollArea):
         fix_requested(str finding, str fix): a finding's button was pressed.
         metadata_requested(): all metadata is wanted; `show_metadata` shows it.
         folded_changed(object keys): the tuple of folded cards' keys, to be kept.
+        live_requested(): a recorded turn is shown, and what is live is wanted.
     """
 
     fix_requested = Signal(str, str)
     metadata_requested = Signal()
     folded_changed = Signal(object)
+    live_requested = Signal()
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,6 +59,8 @@ class InspectorPanel(QScrollArea):
         self.setAccessibleName(self.tr("Inspector"))
         content = QWidget(self)
         self._column = QVBoxLayout(content)
+        self.recorded = RecordedBar(palette, content)
+        self.recorded.live_requested.connect(self.live_requested)
         self.notice = WrappedText(palette, content, size_px=12.5, weight=QFont.Weight.Medium)
         self.empty = WrappedText(palette, content, size_px=13, token="dim")
         self.budget = BudgetCard(palette, content)
@@ -63,6 +68,7 @@ class InspectorPanel(QScrollArea):
         self.growth = GrowthCard(palette, self._loader, content)
         self.speed = SpeedCard(palette, self._loader, content)
         self.model = ModelCard(palette, content)
+        self._column.addWidget(self.recorded)
         self._column.addWidget(self.notice)
         self._column.addWidget(self.empty)
         for card in self.cards:
@@ -100,7 +106,8 @@ class InspectorPanel(QScrollArea):
             return
         self._view = view
         self.notice.set_token(_NOTICE_TOKENS.get(view.state, "dim"))
-        self.notice.show_text(view.notice)
+        self.recorded.show_record(view.recorded, view.notice if view.recorded else "")
+        self.notice.show_text("" if view.recorded else view.notice)
         is_empty = not (view.budgets or view.growth or view.speed or view.model)
         self.empty.show_text(
             self.tr(

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
+from inspector.records import Identity
 from inspector.session import Session
 from tests.inspector.conftest import MIB, loaded, sample, turn
 
@@ -83,3 +85,14 @@ def test_a_new_plan_does_not_unload(plan_of: PlanOf) -> None:
     assert session.load is record
     assert session.settings is record.settings
     assert session.state == "ready"
+
+
+def test_turns_of_another_model_say_nothing_about_this_one(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    mine = loaded(session, identity=Identity(engine="e", fingerprint="mine"))
+    other = msgspec.structs.replace(mine, identity=Identity(engine="e", fingerprint="other"))
+    session.conversation([turn(mine), turn(other, decode_s=0.001)])
+    assert session.comparable == (session.turns[0],)
+    assert session.last == session.turns[0]
+    assert session.used_tokens == session.turns[1].stats.context_used_tokens

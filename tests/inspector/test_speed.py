@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
-from inspector.plan_record import PlanRecord, RatePoint
+from inspector.plan_record import FitRecord, PlanRecord, RatePoint
 from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
 from inspector.speed import judge, speed_view
@@ -46,7 +46,8 @@ def test_measured_beside_predicted(session: Session) -> None:
     assert view.decode.measured == pytest.approx(60)
     assert (view.decode.predicted_low, view.decode.predicted_high) == (40, 80)
     assert view.decode.efficiency == pytest.approx(0.6)
-    assert view.decode.predicted_basis == "measured"
+    assert view.decode.predicted_basis == "assumed"
+    assert view.decode.ceiling_basis == "measured"
     assert "400 MB" not in view.decode.formula
     assert "381 MiB a token" in view.decode.formula
     assert "40.0 GB/s (measured)" in view.decode.formula
@@ -232,3 +233,20 @@ def test_without_anything_there_is_no_view(plan_of: PlanOf) -> None:
     plan: PlanRecord | None = only_turn.plan
     assert plan is None
     assert machine().accelerators == ()
+
+
+def test_what_was_measured_here_is_said_and_a_slow_computer_stays_one(session: Session) -> None:
+    assert session.plan is not None
+    fitted = tuple(
+        msgspec.structs.replace(point, low=20.0, high=25.0, likely_low=40.0) for point in FLAT
+    )
+    session.plan = msgspec.structs.replace(
+        session.plan, curve=fitted, fit=FitRecord(own=True, count=12, deepest=900, spread=0.1)
+    )
+    assert at_rate(session, 22) == "below"  # as ever here, and still far below what is likely
+    assert "at least 40.0 tok/s was expected" in judge(session).sentence
+    view = speed_view(session)
+    assert view is not None
+    assert view.decode.predicted_basis == "measured"
+    assert "By 12 measured rates of this model on this computer" in view.decode.formula
+    assert at_rate(session, 33) == "inside"

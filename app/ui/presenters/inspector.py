@@ -6,6 +6,7 @@ the devices of the engine, the measured bandwidth of main memory.
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -13,9 +14,8 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.data.load_records import LoadRecords, turn_records
-from app.data.probe import host_memory, kept_bandwidth
+from app.data.probe import host_memory
 from app.data.state import StateFile
-from app.engine.bandwidth import probe_size
 from app.engine.protocol import (
     Chunk,
     Done,
@@ -31,22 +31,24 @@ from app.engine.protocol import (
     Started,
 )
 from app.engine.qt_client import EngineProcess, EngineState
-from app.engine.recording import as_loaded, load_record, memory_sample
-from app.engine.threads import clamp_threads, performance_cores
-from app.machine import bandwidth_for, machine_for
+from app.engine.recording import load_record, memory_sample
+from app.engine.threads import performance_cores
+from app.machine import bandwidth_for
 from app.paths import Paths
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
 from app.ui.presenters.engine import EnginePresenter
+from app.ui.presenters.gpu_build import gpu_build_help
+from app.ui.presenters.live_plan import LivePlan
+from app.ui.presenters.replay import Replay
+from app.ui.shell.views import Notice
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
-from gguf_tools.plan import Plan, make_plan
 from inspector.panel import panel_view
-from inspector.plan_record import SettingsRecord, changes_of_key
-from inspector.planned import load_settings
+from inspector.plan_record import changes_of_key
 from inspector.records import BandwidthRecord, MemorySample, TurnRecord
 from inspector.session import Session
 from inspector.views import PanelView
@@ -87,14 +89,15 @@ class InspectorPresenter(QObject):
         self._loads = LoadRecords(paths.load_records)
         self._panel: Any = None
         self._view: PanelView | None = None
-        self._facts: ModelFacts | None = None
-        self._path: str | None = None
-        self._options = LoadOptions()
-        self._bandwidth: BandwidthRecord | None = None
+        self._planner = LivePlan(state)
         self._before: MemorySample | None = None
         self._memory_id = 0
         self._status = "stopped"
+        self._chat: str | None = None
+        self._may_replay = False
         self.session = Session()
+        self.replay = Replay(window, self)
+        self.replay.changed.connect(self._on_replay)
         self.session.cores = performance_cores()
         self._redraw: tasks.Throttle[[]] = tasks.Throttle(_REDRAW_MS, self._show, self)
         self._timer = QTimer(self)
@@ -114,6 +117,7 @@ class InspectorPresenter(QObject):
         panel.fix_requested.connect(self._on_fix)
         panel.metadata_requested.connect(panel.show_metadata)
         panel.folded_changed.connect(self._keep_folded)
+        panel.live_requested.connect(self.replay.back)
         folded = self._state.blob("folded")
         if folded:
             panel.set_folded(folded.decode("utf-8", "replace").split(","))
@@ -141,20 +145,17 @@ class InspectorPresenter(QObject):
 
     def _show(self) -> None:
         if self._panel is not None:
-            self._view = panel_view(self.session, self._view)
+            self._view = panel_view(self.replay.session or self.session, self._view)
             self._panel.set_view(self._view)
 
     # --- planning ---
 
     @Slot(str, object)
     def _on_loading(self, path: str, options: LoadOptions) -> None:
-        self._options = options
+        self.replay.back()
         self._before = self._sample()
         self.session.loading(self._before)
-        if path != self._path:
-            self._path = path
-            self._facts = None
-            self._bandwidth = None
+        if self._planner.begin(path, options):
             tasks.run(
                 lambda: read_facts(path), lambda facts: self._on_facts(path, facts),
                 self._on_unreadable, self,
@@ -164,8 +165,8 @@ class InspectorPresenter(QObject):
         self._redraw.call()
 
     def _on_facts(self, path: str, facts: ModelFacts) -> None:
-        if path == self._path:
-            self._facts = facts
+        if path == self._planner.path:
+            self._planner.facts = facts
             self._plan()
             self._redraw.call()
 
@@ -176,42 +177,20 @@ class InspectorPresenter(QObject):
         self._redraw.call()
 
     def _plan(self) -> None:
-        hello, facts = self._engine.state.hello, self._facts
-        if hello is None or facts is None or not facts.loadable:
-            return
-        if self._bandwidth is None:
-            size = probe_size(facts.bytes_read_per_token or 0)
-            self._bandwidth = kept_bandwidth(self._state, hello.cpu, self._threads(), size)
-        values = msgspec.to_builtins(self._options)
-        plan: Plan | None
-        try:
-            plan = make_plan(
-                facts,
-                load_settings(values, facts),
-                machine_for(hello, self._bandwidth, self._options.devices),
-            )
-        except ValueError:  # settings that no plan can be made for: the engine will say why
-            plan = None
-        asked = SettingsRecord(
-            n_ctx=0,
-            threads=self._threads(),
-            threads_batch=clamp_threads(self._options.threads_batch),
-        )
-        self.session.planned(plan, asked)
-
-    def _threads(self) -> int:
-        return clamp_threads(self._options.threads)
+        hello, facts = self._engine.state.hello, self._planner.facts
+        if hello is not None and facts is not None and facts.loadable:
+            self.session.planned(self._planner.plan(hello), self._planner.asked)
 
     def _measure_bandwidth(self, hello: Hello) -> None:
         """Probe main memory once for this computer, while the engine is idle."""
-        facts = self._facts
-        if facts is None or self._bandwidth is not None:
+        facts = self._planner.facts
+        if facts is None or self._planner.bandwidth is not None:
             return
-        threads, size = self._threads(), facts.bytes_read_per_token or 0
+        threads, size = self._planner.threads, facts.bytes_read_per_token or 0
         state, cpu = self._state, hello.cpu
 
         def done(record: BandwidthRecord) -> None:
-            self._bandwidth = record
+            self._planner.bandwidth = record
             self._plan_again()
 
         def failed(error: Exception) -> None:
@@ -290,6 +269,9 @@ class InspectorPresenter(QObject):
                     load=session.load,
                 )
             )
+            hello = self._engine.state.hello
+            if hello is not None and self._planner.learn(hello, message.stats):
+                self._plan_again()
         elif isinstance(message, Failed):
             session.turn_ended()
 
@@ -297,12 +279,12 @@ class InspectorPresenter(QObject):
         hello = self._engine.state.hello
         if hello is None:
             return
-        self._options = as_loaded(self._options, message.model)
+        self._planner.loaded(message.model)
         self._plan()
         record = load_record(
             message.model,
             hello,
-            self._options,
+            self._planner.options,
             plan=self.session.plan,
             before=self._before,
             after=self._sample(),
@@ -339,6 +321,33 @@ class InspectorPresenter(QObject):
         if self.session.live is None:
             self.session.conversation(turns)
             self._redraw.call()
+        self._replay_of(turns)
+
+    def _replay_of(self, turns: list[TurnRecord]) -> None:
+        """Leave a record that is not of this chat; show the last one where no model is loaded."""
+        chat = self._controller.conversation
+        key = None if chat is None else chat.id
+        if key != self._chat:
+            self._chat = key
+            self._may_replay = self._is_idle
+            self.replay.back()
+        # Once a chat, so that going back to what is live is not undone by its next change.
+        if self._may_replay and self._is_idle and self.replay.show_last(turns):
+            self._may_replay = False
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._engine.state.model is None and self._engine.state.status != "loading"
+
+    def show_turn(self, message_id: str) -> None:
+        """Show a recorded turn of the chat on screen; the panel comes on screen with it."""
+        turns = turn_records(self._controller.path, self._loads)
+        if self.replay.show_turn(turns, message_id):
+            self._window.show_inspector()
+
+    @Slot()
+    def _on_replay(self) -> None:
+        self._redraw.call()
 
     @Slot(str, str)
     def _on_fix(self, _finding: str, fix: str) -> None:
@@ -349,6 +358,22 @@ class InspectorPresenter(QObject):
             self._window.sidebar.new_chat_requested.emit()
         elif fix == "free_memory":
             self._models.unload()
+        elif fix == "engine_build":
+            self._explain_build()
         elif fix == "probe" and self._engine.state.hello is not None:
-            self._bandwidth = None
+            self._planner.bandwidth = None
             self._measure_bandwidth(self._engine.state.hello)
+
+    def _explain_build(self) -> None:
+        """Say how to get an engine that uses this computer's GPU."""
+        self._window.chat.notices.show_notice(
+            Notice(
+                "engine-build",
+                self.tr(
+                    "This engine was built without your GPU's backend. Build it again with one, "
+                    "then start Plimsoll again; Details has the commands."
+                ),
+                "info",
+                gpu_build_help(sys.platform),
+            )
+        )

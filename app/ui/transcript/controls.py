@@ -26,6 +26,7 @@ class Control:
 
     ``key`` is its key while the message has the focus. Only keys that no text is written with
     are given, and none that destroys: who goes on typing after a click must change nothing.
+    ``menu_only`` keeps it out of the row of buttons.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Control:
     tip: str
     key: str = ""
     word: bool = True
+    menu_only: bool = False
 
 
 CONTROLS: Final = (
@@ -58,6 +60,14 @@ CONTROLS: Final = (
     Control("edit", "edit", "Edit", "Change the text"),
     Control("copy", "copy", "Copy", "Copy as Markdown", "Ctrl+C"),
     Control("delete", "delete", "Delete", "Delete this message", word=False),
+    Control(
+        "show_record",
+        "inspector",
+        "Show this turn in the panel",
+        "Show what was measured in this turn",
+        word=False,
+        menu_only=True,
+    ),
 )
 
 
@@ -75,6 +85,8 @@ def controls_for(view: MessageView) -> tuple[Control, ...]:
         kinds |= {"regenerate", "regenerate_with", "regenerate_several"}
         if view.state in ("stopped", "interrupted", "failed") and view.text:
             kinds.add("continue")
+        if view.figures:
+            kinds.add("show_record")
     return tuple(control for control in CONTROLS if control.kind in kinds)
 
 
@@ -89,6 +101,8 @@ class ControlBar:
         self._by_kind: dict[str, TextButton] = {}
         self.version = ""
         for control in CONTROLS:
+            if control.menu_only:
+                continue
             word = tr(control.label) if control.word and words else ""
             button = TextButton(host, parent, control.icon, word)
             button.setAccessibleName(tr(control.label))
@@ -107,7 +121,7 @@ class ControlBar:
         offered = [
             control.kind
             for control in controls_for(view)
-            if control.kind != "continue" or control.kind not in noted
+            if not control.menu_only and (control.kind != "continue" or control.kind not in noted)
         ]
         self.buttons = [self._by_kind[kind] for kind in offered]
         for kind, button in self._by_kind.items():
