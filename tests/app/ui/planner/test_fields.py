@@ -1,0 +1,86 @@
+"""Numbers as people type them, and the slider on which each doubling is as long."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.ui.planner.fields import CountField, LogSlider, parse_count
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("32768", 32_768),
+        ("32,768", 32_768),
+        ("32.768", 32_768),
+        ("32 768", 32_768),
+        ("32K", 32_768),
+        ("32k", 32_768),
+        ("1M", 1 << 20),
+        ("1.5K", 1536),
+        ("1,5k", 1536),
+        ("0", 0),
+        ("", None),
+        ("K", None),
+        ("many", None),
+        ("-3", None),
+        ("9" * 40, None),
+    ],
+)
+def test_counts_are_read_as_people_type_them(text: str, count: int | None) -> None:
+    assert parse_count(text) == count
+
+
+def test_a_field_takes_thousands_and_keeps_its_limits(qtbot: QtBot) -> None:
+    field = CountField(256, 100_000, 1024)
+    qtbot.addWidget(field)
+    said: list[int] = []
+    field.valueChanged.connect(said.append)
+    for text, value in (("16K", 16_384), ("8,192", 8192), ("9M", 100_000), ("1", 256)):
+        field.selectAll()
+        QTest.keyClicks(field, text)
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        assert field.value() == value
+    assert field.text() == "256"
+    assert said == [16_384, 8192, 100_000, 256]
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    assert field.value() == 1280
+
+
+def test_letters_are_not_let_in(qtbot: QtBot) -> None:
+    field = CountField(1, 100)
+    qtbot.addWidget(field)
+    field.selectAll()
+    QTest.keyClicks(field, "4x2")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert field.value() == 42
+
+
+def test_the_slider_doubles_evenly(qtbot: QtBot) -> None:
+    slider = LogSlider(256, 131_072, 256)
+    qtbot.addWidget(slider)
+    assert slider.count_at(0) == 256
+    assert slider.count_at(slider.maximum()) == 131_072
+    middle = slider.maximum() // 2
+    assert slider.count_at(middle + 8) == pytest.approx(2 * slider.count_at(middle), rel=0.1)
+    moved: list[int] = []
+    slider.moved.connect(moved.append)
+    slider.set_count(32_768)
+    assert moved == []
+    assert slider.count_at(slider.value()) == 32_768
+    slider.setValue(slider.value() + 8)
+    assert moved == [65_536]
+
+
+def test_limits_of_the_slider_keep_its_value(qtbot: QtBot) -> None:
+    slider = LogSlider(256, 131_072, 256)
+    qtbot.addWidget(slider)
+    slider.set_count(8192)
+    slider.set_limits(256, 40_960)
+    assert slider.count_at(slider.value()) == 8192
+    assert slider.count_at(slider.maximum()) == 40_960
+    slider.set_count(100_000)
+    assert slider.value() == slider.maximum()

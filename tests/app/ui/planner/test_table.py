@@ -1,0 +1,168 @@
+"""Rows of the planner's table: keyboard, pointer, explanations and bars."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolTip
+from pytestqt.qtbot import QtBot
+
+from app.ui.planner.bar import draw_bar, part_at
+from app.ui.planner.columns import columns
+from app.ui.planner.machine_row import MachineRow
+from app.ui.planner.table import PlannerTable
+from app.ui.planner.views import BarPart, BarView, RowView
+from app.ui.theme import ThemeManager
+
+GIB = 1 << 30
+
+
+def bar(used_gib: float, total_gib: int = 8) -> BarView:
+    parts = [BarPart("weights", 4 * GIB, ("Weights: 4 GiB", "8 billion × 4 bits"))]
+    rest = int((used_gib - 4) * GIB)
+    parts.append(BarPart("kv_used", rest, ("KV cache",)))
+    free = int((total_gib - used_gib) * GIB)
+    if free > 0:
+        parts.append(BarPart("free", free, ("Free",)))
+    return BarView("Card", total_gib * GIB, tuple(parts), max(-free, 0))
+
+
+def view(key: str, used_gib: float = 6, **changes: object) -> RowView:
+    values: dict[str, object] = {
+        "sub": "8 GiB · 272 GB/s",
+        "bars": (bar(used_gib),),
+        "texts": {"verdict": "Fits, 2 GiB free", "context": "25K", "users": "1", "ceiling": "30"},
+        "tips": {"machine": (f"Machine {key}", "272 GB/s"), "verdict": ("Fits",)},
+        "tone": "good",
+        "said": f"Machine {key}, fits",
+    }
+    return RowView(key, f"Machine {key}", **(values | changes))  # type: ignore[arg-type]
+
+
+def table(qtbot: QtBot, themes: ThemeManager, *keys: str) -> PlannerTable:
+    made = PlannerTable(themes)
+    qtbot.addWidget(made)
+    made.resize(1100, 400)
+    made.set_rows(tuple(view(key) for key in keys), keys[0] if keys else "")
+    with qtbot.waitActive(made):
+        made.show()
+        made.activateWindow()
+    return made
+
+
+def test_rows_are_kept_when_the_page_changes(qtbot: QtBot, themes: ThemeManager) -> None:
+    made = table(qtbot, themes, "a", "b", "c")
+    before = {row.key: row for row in made.rows}
+    made.set_rows((view("c"), view("a"), view("d")), "d")
+    assert [row.key for row in made.rows] == ["c", "a", "d"]
+    assert made.rows[0] is before["c"]
+    assert made.rows[1] is before["a"]
+    qtbot.waitUntil(lambda: made.rows[0].y() < made.rows[1].y() < made.rows[2].y())
+    made.set_rows((), "")
+    assert made.rows == ()
+    assert made._empty.isVisible()
+
+
+def test_arrow_keys_go_from_row_to_row_and_choose(qtbot: QtBot, themes: ThemeManager) -> None:
+    made = table(qtbot, themes, "a", "b", "c")
+    chosen: list[str] = []
+    made.chosen.connect(chosen.append)
+    made.rows[0].setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(made.rows[0], Qt.Key.Key_Down)
+    assert made.rows[1].hasFocus()
+    QTest.keyClick(made.rows[1], Qt.Key.Key_Down)
+    QTest.keyClick(made.rows[2], Qt.Key.Key_Down)  # the last: nothing below
+    assert made.rows[2].hasFocus()
+    assert chosen[-2:] == ["b", "c"]
+
+
+def test_cells_are_explained_to_the_keyboard(qtbot: QtBot, themes: ThemeManager) -> None:
+    made = table(qtbot, themes, "a")
+    row = made.rows[0]
+    row.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(row, Qt.Key.Key_Right)
+    assert "272 GB/s" in row.accessibleDescription()
+    assert "272 GB/s" in QToolTip.text()
+    QTest.keyClick(row, Qt.Key.Key_Right)
+    QTest.keyClick(row, Qt.Key.Key_Right)
+    assert row.accessibleDescription() == "Fits"
+    QTest.keyClick(row, Qt.Key.Key_Escape)
+    assert "Fits" not in row.accessibleDescription()
+    assert row.accessibleName() == "Machine a, fits"
+
+
+def test_delete_removes_and_the_keyboard_stays_in_the_table(
+    qtbot: QtBot, themes: ThemeManager
+) -> None:
+    made = table(qtbot, themes, "a", "b", "c")
+    made.rows[1].setFocus()
+    with qtbot.waitSignal(made.removed) as heard:
+        QTest.keyClick(made.rows[1], Qt.Key.Key_Delete)
+    assert heard.args == ["b"]
+    made.set_rows((view("a"), view("c")), "a")
+    assert made.rows[1].hasFocus()
+
+
+def test_the_pointer_finds_the_part_below_it(qtbot: QtBot, themes: ThemeManager) -> None:
+    made = table(qtbot, themes, "a")
+    row = made.rows[0]
+    column = next(c for c in columns(row.width(), 1.0) if c.key == "bar")
+    middle = row.height() // 2
+    at = QPoint(column.start + column.width // 4, middle)
+    assert row._lines_at(at) == ["Weights: 4 GiB", "8 billion × 4 bits"]
+    assert row._lines_at(QPoint(column.start + column.width * 7 // 10, middle)) == ["KV cache"]
+    assert row._lines_at(QPoint(column.end - 4, middle)) == ["Free"]
+    assert row._lines_at(QPoint(4, middle))[0] == "Machine a"
+
+
+def test_a_press_chooses_and_a_double_press_changes(qtbot: QtBot, themes: ThemeManager) -> None:
+    made = table(qtbot, themes, "a", "b")
+    with qtbot.waitSignal(made.chosen) as heard:
+        QTest.mouseClick(made.rows[1], Qt.MouseButton.LeftButton)
+    assert heard.args == ["b"]
+    with qtbot.waitSignal(made.edited) as heard:
+        QTest.keyClick(made.rows[1], Qt.Key.Key_Return)
+    assert heard.args == ["b"]
+
+
+def test_a_row_that_cant_be_planned_draws_its_sentence(qtbot: QtBot, themes: ThemeManager) -> None:
+    row = MachineRow(themes, view("a"))
+    qtbot.addWidget(row)
+    row.resize(900, 53)
+    before = row.grab().toImage()
+    row.set_view(RowView("a", "Machine a", problem="Choose a model.", tone="danger"))
+    after = row.grab().toImage()
+    assert before != after
+    assert row.explanation("bar") == []
+
+
+def draw(view: BarView, themes: ThemeManager) -> QImage:
+    image = QImage(200, 32, QImage.Format.Format_RGB32)
+    image.fill(QColor("#000000"))
+    painter = QPainter(image)
+    draw_bar(painter, themes.theme, QRectF(0, 4, 200, 24), view, 1.0)
+    painter.end()
+    return image
+
+
+def test_bars_end_at_the_memory_and_say_that_more_is_needed(
+    qtbot: QtBot, themes: ThemeManager
+) -> None:
+    fits, over = draw(bar(6), themes), draw(bar(12), themes)
+    theme = themes.theme
+    assert fits.pixelColor(50, 16) == theme.colour("weights")
+    assert fits.pixelColor(130, 16) == theme.colour("kv_used")
+    assert fits.pixelColor(180, 2) == theme.colour("ink")  # the load line at 90 %
+    assert over.pixelColor(150, 16) == theme.colour("kv_used")
+    end = over.pixelColor(196, 10)
+    assert end.red() > end.green() + 60
+    assert part_at(bar(6), 200, 50) is not None
+    assert part_at(bar(6), 200, 500) is None
+
+
+def test_a_sliver_is_still_seen() -> None:
+    tiny = BarView("m", 100 * GIB, (BarPart("weights", 1), BarPart("free", 100 * GIB)))
+    found = part_at(tiny, 200, 1)
+    assert found is not None
+    assert found.kind == "weights"
