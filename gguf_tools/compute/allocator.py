@@ -7,10 +7,11 @@ nobody else needs, parents freed after their last use).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from gguf_tools.compute.graph import Graph, Node
+from gguf_tools.compute.graph import OUTSIDE, Graph, Node
 from gguf_tools.compute.schedule import Schedule, schedule
 
 __all__ = ["BlockAllocator", "buffer_bytes"]
@@ -56,9 +57,7 @@ class BlockAllocator:
         if size == 0:
             return
         offsets, sizes = self._offsets, self._sizes
-        index = 0
-        while index < len(offsets) and offsets[index] < offset:
-            index += 1
+        index = bisect_left(offsets, offset)
         if index > 0 and offsets[index - 1] + sizes[index - 1] == offset:
             sizes[index - 1] += size
             if index < len(offsets) and offset + size == offsets[index]:
@@ -91,64 +90,56 @@ def buffer_bytes(
 
 
 def _replay(plan: Schedule, allocators: list[BlockAllocator]) -> None:
-    children: dict[Node, int] = {}
-    views: dict[Node, int] = {}
-    address: dict[Node, tuple[int, BlockAllocator]] = {}
-    owned: set[Node] = set()
+    OUTSIDE.views = OUTSIDE.children = 0
     for leaf, device in plan.leaves:
-        if leaf not in owned:
-            owned.add(leaf)
-            address[leaf] = allocators[device].allocate(leaf.size), allocators[device]
-    for node, sources, _ in plan.steps:
+        leaf.children = leaf.views = 0
+        leaf.pool = device
+        leaf.offset = allocators[device].allocate(leaf.size)
+    steps = plan.steps
+    for node, _, _ in steps:
+        if node is not None:
+            node.children = node.views = 0
+            node.offset = -1
+    for node, sources, _ in steps:
         if node is not None and node.root is not None:
-            views[node.root] = views.get(node.root, 0) + 1
+            node.root.views += 1
         for source in sources:
-            children[source] = children.get(source, 0) + 1
-    for node, sources, device in plan.steps:
-        if node is not None and node.root is None and node not in owned:
-            owned.add(node)
-            parent = None
-            if node.inplace:
-                parent = _overwritten(node, sources, owned, children, views)
+            source.children += 1
+    for node, sources, device in steps:
+        if node is not None and node.root is None:
+            parent = _overwritten(node, sources) if node.inplace else None
             if parent is not None:
-                address[node] = address[parent]
-                owned.discard(parent)
+                node.pool, node.offset = parent.pool, parent.offset
+                parent.offset = -1
             else:
-                address[node] = allocators[device].allocate(node.size), allocators[device]
+                node.pool = device
+                node.offset = allocators[device].allocate(node.size)
         for parent in sources:
-            left = children[parent] - 1
-            children[parent] = left
-            if left or views.get(parent):
+            parent.children -= 1
+            if parent.children or parent.views:
                 continue
             root = parent.root
             if root is None:
                 root = parent
             else:
-                views[root] -= 1
-                if views[root] or children.get(root):
+                root.views -= 1
+                if root.views or root.children:
                     continue
-            if root in owned and not root.output:
-                owned.discard(root)
-                offset, allocator = address[root]
-                allocator.release(offset, root.size)
+            if root.offset >= 0 and not root.output:
+                allocators[root.pool].release(root.offset, root.size)
+                root.offset = -1
 
 
-def _overwritten(
-    node: Node,
-    sources: tuple[Node, ...],
-    owned: set[Node],
-    children: dict[Node, int],
-    views: dict[Node, int],
-) -> Node | None:
+def _overwritten(node: Node, sources: tuple[Node, ...]) -> Node | None:
     """Return the parent whose memory a result takes over, None if there is none."""
     for parent in sources:
         if (
-            parent in owned
-            and parent.ne == node.ne
+            parent.children == 1
+            and parent.offset >= 0
+            and not parent.views
             and parent.unit == node.unit
-            and children[parent] == 1
+            and parent.ne == node.ne
             and not parent.output
-            and not views.get(parent)
         ):
             return parent
     return None

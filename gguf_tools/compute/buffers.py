@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from gguf_tools.compute.allocator import buffer_bytes
@@ -20,7 +21,7 @@ from gguf_tools.hparams.tables import HYBRID, RECURRENT
 from gguf_tools.placement import Placement
 from gguf_tools.settings import EngineSettings
 
-__all__ = ["ComputeUse", "Trust", "compute_by_device", "representative_layers", "trust_of"]
+__all__ = ["ComputeUse", "Trust", "compute_by_device", "trust_of"]
 
 Trust: TypeAlias = Literal["exact", "close", "rough"]
 
@@ -28,6 +29,7 @@ _ROUGH: Final = frozenset(
     {"deepseek4", "minimax-m3", "qwen4exp", "glm5-next", "kimi-k3", "plamo2", "chameleon"}
 )
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
+_EACH_COUNTS: Final = INDEXED | {"gemma3n", "gemma4", "nemotron_h", "nemotron_h_moe"}
 MARGINS: Final[dict[Trust, float]] = {"exact": 0.01, "close": 0.15, "rough": 1.0}
 """By how much of itself a figure may be wrong."""
 
@@ -67,7 +69,6 @@ class _Cache:
 
 
 _cache: Final = _Cache(256)
-_layers: Final[OrderedDict[Hyperparameters, tuple[int, ...]]] = OrderedDict()
 
 
 def compute_by_device(
@@ -86,10 +87,11 @@ def compute_by_device(
         placement: where layers lie.
         alignments: of each device's buffers, the CPU first.
     """
-    key = (shape, settings, placement, alignments)
+    layers, signature = _kept_layers(header, shape, placement.layers)
+    key = (header, shape, settings, signature, alignments)
     found = _cache.get(key)
     if found is None:
-        found = _computed(header, shape, settings, placement, alignments)
+        found = _computed(header, shape, settings, placement, alignments, layers)
         _cache.put(key, found)
     return found
 
@@ -100,9 +102,9 @@ def _computed(
     settings: EngineSettings,
     placement: Placement,
     alignments: tuple[int, ...],
+    layers: tuple[int, ...],
 ) -> ComputeUse:
     trust = trust_of(shape)
-    layers = _kept_layers(header, shape, placement)
     try:
         graph = build_graph(header, shape, settings, layers)
     except (KeyError, ZeroDivisionError, IndexError, ValueError):
@@ -135,57 +137,58 @@ def _drivers(
 
 # --- fewer layers: the allocator comes to rest after a few of a kind
 
-_ENDS: Final = 4
-_REPEATS: Final = 3
+_ENDS: Final = 2
+_REPEATS: Final = 2
+_MORE: Final = 2  # for layers with a state, whose results cross from one layer to the next
 
 
-def _kept_layers(header: Header, shape: Hyperparameters, placement: Placement) -> tuple[int, ...]:
-    everything = tuple(range(shape.layers))
-    # Indexed attention has an input for every layer, so none can be left out.
-    if shape.architecture in INDEXED or shape.layers <= 12 or shape.loops > 1:
-        return everything
-    if placement.offloaded:
-        kept = {
-            layer
-            for layer in everything
-            if layer < 2
-            or layer >= shape.layers - 2
-            or placement.layers[layer] != placement.layers[layer - 1]
-            or placement.layers[layer] != placement.layers[layer + 1]
-        }
-        kept |= set(representative_layers(header, shape))
-        if (shape.layers - len(kept)) % 2:
-            kept.add(next(layer for layer in everything if layer not in kept))
-        return tuple(sorted(kept))
-    return representative_layers(header, shape)
+@lru_cache(maxsize=1024)
+def _kept_layers(
+    header: Header, shape: Hyperparameters, layers: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[object, ...]]:
+    """Return layers that stand for all: of each device's, the ends, and kinds of neighbours twice.
 
+    Args:
+        header: the model.
+        shape: its hyperparameters.
+        layers: device of each layer, the output last.
 
-def representative_layers(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
-    """Return layers that stand for all: the ends, and each kind of neighbours twice."""
-    known = _layers.get(shape)
-    if known is not None:
-        return known
-    kinds = _kinds(header, shape)
+    Returns:
+        The layers, and what tells them from other choices: with the same, buffers are the same.
+    """
     count = shape.layers
-    kept = {*range(min(_ENDS, count)), *range(max(count - _ENDS, 0), count)}
-    seen: dict[tuple[int, ...], int] = {}
-    for layer in range(1, count):
-        pair = (kinds[layer - 1], kinds[layer])
-        times = seen.get(pair, 0)
-        if times < _REPEATS:
-            seen[pair] = times + 1
-            kept |= {layer - 1, layer}
-    # Results of neighbouring layers change places, so the number of layers must stay odd or even.
-    if (count - len(kept)) % 2:
-        kept.add(next(layer for layer in range(count) if layer not in kept))
-    result = tuple(sorted(kept))
-    _layers[shape] = result
-    if len(_layers) > 64:
-        _layers.popitem(last=False)
-    return result
+    more = _MORE if shape.architecture in RECURRENT | HYBRID else 0
+    ends, repeats = _ENDS + more, _REPEATS + more
+    # Layers with an input of their own each can't stand for one another.
+    if count <= 2 * ends or shape.architecture in _EACH_COUNTS or shape.loops > 1:
+        return tuple(range(count)), layers
+    kinds = _kinds(header, shape)
+    kept: set[int] = set()
+    seen: dict[tuple[int, int, int], int] = {}
+    start = 0
+    for end in range(1, count + 1):
+        if end < count and layers[end] == layers[start]:
+            continue
+        few = {*range(start, min(start + ends, end)), *range(max(end - ends, start), end)}
+        for layer in range(start + 1, end):
+            pair = (layers[start], kinds[layer - 1], kinds[layer])
+            times = seen.get(pair, 0)
+            if times < repeats:
+                seen[pair] = times + 1
+                few |= {layer - 1, layer}
+        # Results of neighbouring layers change places: the number must stay odd or even.
+        if (end - start - len(few)) % 2:
+            few.add(next(layer for layer in range(start, end) if layer not in few))
+        kept |= few
+        start = end
+    chosen = tuple(sorted(kept))
+    if shape.kv_from_start >= 0:  # layers read caches of layers that may lie elsewhere
+        return chosen, layers
+    return chosen, (layers[-1], *((kinds[layer], layers[layer]) for layer in chosen))
 
 
-def _kinds(header: Header, shape: Hyperparameters) -> list[int]:
+@lru_cache(maxsize=64)
+def _kinds(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
     """Return a number for each layer that tells kinds of layers apart."""
     names: list[list[tuple[str, tuple[int, ...]]]] = [[] for _ in range(shape.layers)]
     for tensor in header.tensors.values():
@@ -207,4 +210,4 @@ def _kinds(header: Header, shape: Hyperparameters) -> list[int]:
             layer % 4 if shape.architecture in {"smollm3", "llama4", "afmoe"} else 0,
         )
         kinds.append(numbers.setdefault(key, len(numbers)))
-    return kinds
+    return tuple(kinds)

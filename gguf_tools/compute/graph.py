@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-__all__ = ["ANYWHERE", "HOST", "Graph", "Node"]
+__all__ = ["ANYWHERE", "HOST", "OUTSIDE", "Graph", "Node"]
 
 ANYWHERE: Final = -2
 """The place of an operation without weights: it runs where its neighbours do."""
@@ -28,13 +28,19 @@ class Node:
     over an input of the same shape. ``place`` is the layer whose weights or cache an operation
     uses, `ANYWHERE` or `HOST`. ``span`` is how many bytes lie between the first and the last
     element, which is what a copy of a view takes.
+
+    The allocator keeps its own state in ``children``, ``views``, ``pool`` and ``offset``: uses to
+    come, views in use, the device and the place there, -1 while none is held.
     """
 
     __slots__ = (
+        "children",
         "inplace",
         "ne",
+        "offset",
         "output",
         "place",
+        "pool",
         "root",
         "seen",
         "size",
@@ -42,7 +48,12 @@ class Node:
         "span",
         "unit",
         "view",
+        "views",
     )
+    children: int
+    offset: int
+    pool: int
+    views: int
 
     def __init__(
         self,
@@ -110,11 +121,11 @@ class Graph:
 
     def outside(self, place: int, size: int) -> Node:
         """Return a view of a cache, of ``size`` bytes; it is copied if it is used elsewhere."""
-        return Node((size,), root=_OUTSIDE, unit=1, view=True, place=place)
+        return Node((size,), root=OUTSIDE, unit=1, view=True, place=place)
 
     def write(self, place: int, *sources: Node) -> None:
         """Add a copy into a cache or a state, which lies outside the graph."""
-        self.expand(Node((1,), sources, root=_OUTSIDE, place=place))
+        self.expand(Node((1,), sources, root=OUTSIDE, place=place))
 
     # --- order
 
@@ -151,5 +162,6 @@ def _gaps(ne: tuple[int, ...], whole: tuple[int, ...]) -> int:
     return 0
 
 
-_OUTSIDE: Final = Node((0,))
+OUTSIDE: Final = Node((0,))
+OUTSIDE.offset = -1
 """Stands for everything that lies outside the graph: caches and states."""
