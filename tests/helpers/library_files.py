@@ -19,7 +19,16 @@ from app.data.library.places import Place, places_of_others
 from tests.helpers.gguf_bytes import GgufBuilder, pack_string
 from tests.helpers.shape_gguf import ShapeModel
 
-__all__ = ["MODELS", "STYLES", "FilledLibrary", "Shape", "fill_library", "lora", "projector"]
+__all__ = [
+    "MODELS",
+    "STYLES",
+    "FilledLibrary",
+    "Shape",
+    "fill_library",
+    "lora",
+    "projector",
+    "write_ollama",
+]
 
 STYLES = ("lmstudio", "ollama", "huggingface", "gpt4all", "jan", "llamacpp")
 

@@ -17,6 +17,7 @@ from app.data.library.entries import ModelEntry
 from app.data.library.places import Place
 from app.data.library.scan import ScanProgress, recheck, scan
 from tests.helpers.gguf_bytes import GgufBuilder
+from tests.helpers.library_files import write_ollama
 from tests.helpers.tiny_gguf import TinyModel, tiny_builder, write_tiny_model
 
 
@@ -282,3 +283,38 @@ def test_a_name_that_is_no_text(models: Path, tmp_path: Path) -> None:
         (entry,) = scan([Place("Folder", models)], tmp_path / "c.sqlite3")
         assert entry.path == path
         assert entry.usable
+
+
+def test_ollamas_projectors_belong_to_their_models(tmp_path: Path) -> None:
+    blob = write_ollama(tmp_path, "seeing", "4b", tiny_builder(), projector())
+    entries = list(scan([Place("Ollama", tmp_path, "ollama")], None))
+    assert [(entry.kind, entry.belongs_to) for entry in entries] == [
+        ("model", None),
+        ("projector", blob),
+    ]
+    assert entries[1].name == "seeing:4b"
+    assert recheck(entries[1]) == entries[1]
+
+
+def test_a_file_that_was_added_comes_with_its_other_parts(models: Path, tmp_path: Path) -> None:
+    built = tiny_builder()
+    parts = built.write_split(models, "big-Q8_0", (4, len(built.tensors) - 4))
+    single = write_tiny_model(tmp_path / "single.gguf")
+    for added, files in ((parts[1], tuple(parts)), (single, (single,))):
+        (entry,) = scan([Place("Added", added, "added")], None)
+        assert entry.files == files
+        assert entry.usable
+    (gone,) = scan([Place("Added", models / "gone.gguf", "added")], None)
+    assert not gone.usable
+
+
+def test_what_is_broken_and_what_is_only_no_model(models: Path) -> None:
+    projector().write(models / "mmproj.gguf")
+    (models / "cut.gguf").write_bytes(tiny_builder().build()[:-1])
+    (models / "empty.gguf").write_bytes(b"")
+    unknown = tiny_builder().drop("general.architecture").text("general.architecture", "later9")
+    unknown.write(models / "later.gguf")
+    found = {entry.path.name: entry.broken for entry in look(models)}
+    assert found == {
+        "mmproj.gguf": False, "cut.gguf": True, "empty.gguf": True, "later.gguf": True,
+    }  # fmt: skip
