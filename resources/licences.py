@@ -57,11 +57,14 @@ def fonts() -> list[Licence]:
 def gather(root: str = "plimsoll", also: Iterable[str] = ()) -> list[Licence]:
     """Return the licences of a package and of all that it needs here, sorted by name.
 
+    Of those that are named besides (``also``) only themselves.
+
     Packages that it names and that are not installed (for another system, or an extra that was
     not chosen) are not part of this copy and left out.
     """
     found: dict[str, Licence] = {}
-    waiting = [root, *also]
+    alone = {_key(name) for name in also}
+    waiting = [root, *alone]
     while waiting:
         name = _key(waiting.pop())
         if name in found:
@@ -71,6 +74,8 @@ def gather(root: str = "plimsoll", also: Iterable[str] = ()) -> list[Licence]:
         except PackageNotFoundError:
             continue
         found[name] = _of(package)
+        if name in alone:
+            continue
         waiting += [
             match[0]
             for text in package.requires or ()

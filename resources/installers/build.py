@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, help="compilers at once (default: one a processor)")
     parser.add_argument("--releases-url", help="what 'Look for updates' asks (https)")
+    parser.add_argument("--fast", action="store_true", help="compress little, to try things out")
     parser.add_argument("--no-smoke", action="store_true", help="don't try the program out")
     parser.add_argument(
         "--here", action="store_true", help="in this environment, without a new one"
@@ -114,7 +115,7 @@ def _build(target: Target, options: argparse.Namespace) -> list[Path]:
     kinds = options.kinds.split(",") if options.kinds else list(KINDS[target.system])
     packed: list[Path] = []
     for kind in kinds:
-        path = _pack(kind, target, tree, made, work, options.out)
+        path = _pack(kind, target, tree, made, options)
         if path is not None:
             packed.append(path)
     return packed
@@ -183,12 +184,15 @@ def _settle_files(tree: Path) -> None:
         os.utime(path, (when, when))
 
 
-def _pack(kind: str, target: Target, tree: Path, made: Path, work: Path, out: Path) -> Path | None:
-    path = out / target.file_name(kind)
+def _pack(
+    kind: str, target: Target, tree: Path, made: Path, options: argparse.Namespace
+) -> Path | None:
+    path: Path = options.out / target.file_name(kind)
     if kind in {"tar.gz", "deb", "rpm", "AppImage"}:
         from resources.installers import linux
 
-        return linux.pack(kind, target, tree, made, work, path)
+        work: Path = options.work / target.name
+        return linux.pack(kind, target, tree, made, work, path, fast=options.fast)
     if kind == "dmg":
         from resources.installers import macos
 

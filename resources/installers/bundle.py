@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,8 @@ __all__ = [
     "EXCLUDED_MODULES",
     "build_facts",
     "engine_libraries",
+    "keep_engine",
+    "needed_libraries",
     "own_data",
     "reachable",
     "starter_model",
@@ -175,6 +178,12 @@ def wanted(name: str, system: System) -> bool:
     if "pyqtgraph" in parts:
         return not {"examples", "canvas", "flowchart", "opengl"} & set(parts)
     return not re.search(r"(^|/)(lib)?mtmd\.|llama-common", name)
+
+
+def needed_libraries(path: str) -> list[str]:
+    """Return the names that a Linux library itself asks the linker for, not what those ask for."""
+    done = subprocess.run(["objdump", "-p", path], capture_output=True, text=True, check=True)
+    return re.findall(r"^\s+NEEDED\s+(\S+)$", done.stdout, re.MULTILINE)
 
 
 def reachable(files: Iterable[tuple[str, str]], needs: Callable[[str], Iterable[str]]) -> set[str]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from resources.installers.licence_file import bundled_libraries, system_libraries
 from resources.installers.project import HERE, Target, source_date
 
 __all__ = ["control", "make_deb", "needed_packages"]
@@ -45,10 +46,17 @@ def needed_packages(tree: Path) -> list[str]:
         )
         command = ["dpkg-shlibdeps", "-O", "--ignore-missing-info", "--warnings=0"]
         command += [f"-l{path.resolve()}" for path in private]
+        command += [f"-x{name}" for name in _owners(tree)]
         command += [f"-e{path.resolve()}" for path in binaries]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     found = re.search(r"shlibs:Depends=(.*)", done.stdout)
     return [] if found is None else [part.strip() for part in found[1].split(",")]
+
+
+def _owners(tree: Path) -> list[str]:
+    """Return the packages whose libraries the program carries itself and need not ask for."""
+    libraries = system_libraries(bundled_libraries(tree))
+    return [match[1] for part in libraries if (match := re.search(r"\((\S+)\)$", part.name))]
 
 
 def _is_elf(path: Path) -> bool:
@@ -100,7 +108,7 @@ def _documents(target: Target, root: Path, tree: Path) -> None:
     shutil.copyfile(HERE / "linux" / "lintian-overrides", overrides)
 
 
-def make_deb(target: Target, root: Path, tree: Path, out: Path) -> Path:
+def make_deb(target: Target, root: Path, tree: Path, out: Path, *, fast: bool = False) -> Path:
     """Pack a staged tree; no script runs at installation, desktops see to their caches."""
     from resources.installers.linux import settle
 
@@ -119,6 +127,14 @@ def make_deb(target: Target, root: Path, tree: Path, out: Path) -> Path:
     for path in (debian, *debian.iterdir()):
         path.chmod(0o755 if path.is_dir() else 0o644)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(source_date())}
-    command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(out)]
+    command = [
+        "dpkg-deb",
+        "--root-owner-group",
+        "-Zxz",
+        f"-z{1 if fast else 6}",
+        "--build",
+        str(root),
+        str(out),
+    ]
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     return out

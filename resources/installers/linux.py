@@ -28,14 +28,18 @@ _DATA: Final = HERE / "linux"
 _GLIBC: Final = re.compile(rb"GLIBC_2\.(\d+)\0")
 
 
-def pack(kind: str, target: Target, tree: Path, made: Path, work: Path, out: Path) -> Path | None:
+def pack(
+    kind: str, target: Target, tree: Path, made: Path, work: Path, out: Path, *, fast: bool = False
+) -> Path | None:
     """Make one kind of package; None, with a line that says why, where its tool is missing.
+
+    ``fast`` compresses little, to try things out.
 
     Raises:
         subprocess.CalledProcessError: the tool refuses.
     """
     if kind == "tar.gz":
-        return make_tar(target, tree, made, work, out)
+        return make_tar(target, tree, made, work, out, fast=fast)
     tools = {"deb": "dpkg-deb", "rpm": "rpmbuild", "AppImage": "appimagetool"}
     if shutil.which(tools[kind]) is None:
         print(f"no {kind}: {tools[kind]} is not installed", file=sys.stderr)
@@ -43,9 +47,9 @@ def pack(kind: str, target: Target, tree: Path, made: Path, work: Path, out: Pat
     if kind == "deb":
         from resources.installers.deb import make_deb
 
-        return make_deb(target, stage(target, tree, made, work / "deb"), tree, out)
+        return make_deb(target, stage(target, tree, made, work / "deb"), tree, out, fast=fast)
     if kind == "rpm":
-        return make_rpm(target, stage(target, tree, made, work / "rpm"), work, out)
+        return make_rpm(target, stage(target, tree, made, work / "rpm"), work, out, fast=fast)
     return make_appimage(target, stage(target, tree, made, work / "AppDir"), out)
 
 
@@ -120,7 +124,9 @@ def newest_glibc(files: Iterable[Path]) -> str:
     return f"2.{newest}"
 
 
-def make_tar(target: Target, tree: Path, made: Path, work: Path, out: Path) -> Path:
+def make_tar(
+    target: Target, tree: Path, made: Path, work: Path, out: Path, *, fast: bool = False
+) -> Path:
     """Pack the program's folder with a script for the menu; byte for byte the same each time."""
     root = work / "tar" / target.folder
     shutil.rmtree(root.parent, ignore_errors=True)
@@ -144,14 +150,16 @@ def make_tar(target: Target, tree: Path, made: Path, work: Path, out: Path) -> P
         for path in [root, *sorted(root.rglob("*"))]:
             name = str(path.relative_to(root.parent))
             archive.add(path, name, recursive=False, filter=plain)
-    out.write_bytes(gzip.compress(packed.getvalue(), 6, mtime=0))
+    out.write_bytes(gzip.compress(packed.getvalue(), 1 if fast else 6, mtime=0))
     return out
 
 
-def make_rpm(target: Target, root: Path, work: Path, out: Path) -> Path:
+def make_rpm(target: Target, root: Path, work: Path, out: Path, *, fast: bool = False) -> Path:
     """Pack a staged tree as RPM; rpm itself finds which libraries it needs."""
     inside = root / "usr" / "lib" / "plimsoll"
-    bundled = sorted({re.escape(path.name) for path in inside.rglob("*.so*")})
+    names = {path.name for path in inside.rglob("lib*.so*")}
+    # Brackets, because backslashes mean something else to rpm's macros than to its patterns.
+    bundled = sorted(name.replace(".", "[.]").replace("+", "[+]") for name in names)
     top = work / "rpmbuild"
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir(parents=True)
@@ -161,8 +169,8 @@ def make_rpm(target: Target, root: Path, work: Path, out: Path) -> Path:
             "plimsoll.rpm.spec",
             target,
             STAGE=str(root.resolve()),
-            # A backslash is the macro language's own sign.
-            BUNDLED="|".join(bundled).replace("\\", "\\\\\\\\"),
+            BUNDLED="|".join(bundled),
+            LEVEL="1" if fast else "6",
             RPM_VERSION=target.version.replace("-", "~"),
         ),
         encoding="utf-8",

@@ -7,8 +7,12 @@ here=$(cd "$(dirname "$0")" && pwd -P)
 data=${XDG_DATA_HOME:-$HOME/.local/share}
 
 refresh() {
-  command -v update-desktop-database >/dev/null && update-desktop-database "$data/applications" || true
-  command -v update-mime-database >/dev/null && update-mime-database "$data/mime" 2>/dev/null || true
+  if command -v update-desktop-database >/dev/null; then
+    update-desktop-database "$data/applications" || true
+  fi
+  if command -v update-mime-database >/dev/null; then
+    update-mime-database "$data/mime" 2>/dev/null || true
+  fi
 }
 
 if [ "${1:-}" = remove ]; then
