@@ -34,6 +34,7 @@ QToolTip {
 QLabel { background: transparent; }
 QLabel[kind="dim"] { color: ${dim}; }
 QLabel[kind="faint"] { color: ${faint}; font-size: @12pt@; }
+QLabel[kind="figures"] { color: ${dim}; font-size: @11pt@; }
 QLabel[kind="small"] { color: ${dim}; font-size: @12pt@; }
 QLabel[kind="strong"] { font-weight: 600; }
 QLabel[kind="title"] { font-size: @22pt@; font-weight: 600; }
@@ -163,6 +164,19 @@ QListWidget::item:hover { background: ${hover}; }
 QListWidget::item:selected { background: ${raised}; color: ${ink}; }
 QListWidget#groups::item:selected { background: ${pressed}; }
 QListWidget#groups { background: transparent; border: none; padding: 0; }
+QTreeWidget {
+  background: ${background}; color: ${ink}; border: 1px solid ${line}; border-radius: @8px@;
+  padding: @4px@;
+}
+QTreeWidget:focus { border-color: ${accent}; }
+QTreeWidget::item { padding: @4px@ @2px@; }
+QTreeWidget::indicator {
+  width: @16px@; height: @16px@; border: 1px solid ${line_strong}; border-radius: @4px@;
+  background: ${background};
+}
+QTreeWidget::indicator:checked {
+  background: ${accent_fill}; border-color: ${accent_fill}; image: url("${icon:check}");
+}
 QScrollArea[kind="plain"], QScrollArea[kind="plain"] > QWidget > QWidget {
   background: transparent;
 }

@@ -1,0 +1,1 @@
+"""The page that sets variants of a model side by side."""

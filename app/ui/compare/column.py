@@ -1,0 +1,246 @@
+"""One variant's answer: a card that fills as it streams, differences marked, figures below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QColor, QContextMenuEvent, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QSizePolicy,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.compare.views import ColumnView
+from app.ui.elide import ElidedLabel
+from app.ui.theme import ThemeManager
+
+__all__ = ["AnswerCard"]
+
+_LEAST_PX: Final = 96
+_MOST_PX: Final = 300
+_LINE_PERCENT: Final = 118.0
+
+
+class AnswerCard(QFrame):
+    """A card of one variant.
+
+    Signals:
+        reference_wanted(int): the others are to be held against this variant.
+        removed(int): it is to leave the comparison.
+    """
+
+    reference_wanted = Signal(int)
+    removed = Signal(int)
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("card")
+        self._themes = themes
+        self._view: ColumnView | None = None
+        self._running = False
+        self._mark = QFrame(self)
+        self._label = ElidedLabel("", self)
+        self._label.setProperty("kind", "strong")
+        self._size = QLabel(self)
+        self._size.setProperty("kind", "dim")
+        self._reference = QLabel(self.tr("reference"), self)
+        self._reference.setProperty("kind", "tag")
+        self._reference.setToolTip(self.tr("The other answers and tokens are held against it."))
+        self.text = QTextEdit(self)
+        self.text.setReadOnly(True)
+        self.text.setFrameShape(QFrame.Shape.NoFrame)
+        self.text.setTabChangesFocus(True)
+        self.text.setProperty("kind", "bare")
+        self.text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.text.document().setDocumentMargin(0)
+        self.text.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._figures = QLabel(self)
+        self._figures.setProperty("kind", "figures")
+        self._figures.setTextFormat(Qt.TextFormat.RichText)
+        self._figures.setWordWrap(True)
+        self._head = QHBoxLayout()
+        for widget in (self._mark, self._label, self._reference):
+            self._head.addWidget(widget)
+        self._head.addStretch(1)
+        self._head.addWidget(self._size)
+        self._column = QVBoxLayout(self)
+        self._column.addLayout(self._head)
+        self._column.addWidget(self.text)
+        self._column.addStretch(1)
+        self._column.addWidget(self._figures)
+        themes.changed.connect(self._space)
+        self._space()
+
+    def set_view(self, view: ColumnView, *, running: bool) -> None:
+        """Show a variant as it is now."""
+        before = self._view
+        self._view, self._running = view, running
+        self._label.setText(view.label)
+        self._label.setToolTip(view.name)
+        self._size.setText(view.size)
+        self._reference.setVisible(view.is_reference)
+        if before is None or before.colour != view.colour:
+            self._colour()
+        if view.state == "failed":
+            self._say(view.failure, view.advice)
+        elif view.answer:
+            self._show(view.answer)
+        else:
+            self._say("", view.doing)
+        self._mark_differences()
+        self._figures.setText(self._figure_line())
+        self.setAccessibleName(self.tr("Answer of {0}").format(view.label))
+
+    def append(self, text: str) -> None:
+        """Add streamed text at the end."""
+        if self._view is None:
+            return
+        if not self.text.property("answer"):
+            self._show("")
+        cursor = QTextCursor(self.text.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText(text)
+        bar = self.text.verticalScrollBar()
+        if bar.maximum() - bar.value() < 4 * self.fontMetrics().height():
+            bar.setValue(bar.maximum())
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer what can be done with a variant."""
+        view = self._view
+        if view is None:
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        reference = menu.addAction(self.tr("Hold the others against this one"))
+        reference.setEnabled(not view.is_reference and not self._running)
+        reference.triggered.connect(lambda: self.reference_wanted.emit(view.key))
+        remove = menu.addAction(self.tr("Take out"))
+        remove.setEnabled(not self._running)
+        remove.triggered.connect(lambda: self.removed.emit(view.key))
+        menu.popup(event.globalPos())
+
+    # --- inner
+
+    def _show(self, answer: str) -> None:
+        if self.text.property("answer") and self.text.toPlainText() == answer:
+            return
+        self.text.setProperty("answer", True)
+        self.text.clear()
+        cursor = QTextCursor(self.text.document())
+        shape = QTextCharFormat()
+        shape.setForeground(self._themes.theme.colour("ink"))
+        cursor.setBlockFormat(_block_format())
+        cursor.insertText(answer, shape)
+
+    def _say(self, strong: str, quiet: str) -> None:
+        """Say something in place of an answer."""
+        self.text.setProperty("answer", False)
+        self.text.clear()
+        cursor = QTextCursor(self.text.document())
+        cursor.setBlockFormat(_block_format())
+        for text, token in ((strong, "danger"), (quiet, "dim")):
+            if text:
+                shape = QTextCharFormat()
+                shape.setForeground(self._themes.theme.colour(token))
+                if not self.text.document().isEmpty():
+                    cursor.insertBlock()
+                cursor.insertText(text, shape)
+
+    def _mark_differences(self) -> None:
+        selections = []
+        view = self._view
+        if view is not None and self.text.property("answer"):
+            colour = QColor(self._themes.theme.colour("warning"))
+            colour.setAlphaF(0.24)
+            for start, end in _within_lines(view.answer, view.differing):
+                selection = QTextEdit.ExtraSelection()
+                shape = QTextCharFormat()
+                shape.setBackground(colour)
+                selection.format = shape
+                cursor = QTextCursor(self.text.document())
+                cursor.setPosition(start)
+                cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+                selection.cursor = cursor
+                selections.append(selection)
+        self.text.setExtraSelections(selections)
+
+    def _figure_line(self) -> str:
+        view = self._view
+        if view is None:
+            return ""
+        ink = self._themes.theme.css("ink")
+        parts = []
+        for label, value, unit in view.figures:
+            words = [f"<font color='{ink}'>{escape(value).replace(' ', '&nbsp;')}</font>"]
+            if label:
+                words.insert(0, escape(label).replace(" ", "&nbsp;"))
+            if unit:
+                words.append(escape(unit).replace(" ", "&nbsp;"))
+            parts.append("&nbsp;".join(words))
+        return " &nbsp; ".join(parts)
+
+    @Slot()
+    def _fit(self) -> None:
+        theme = self._themes.theme
+        wanted = round(self.text.document().size().height()) + 2
+        self.text.setFixedHeight(min(max(wanted, theme.px(_LEAST_PX)), theme.px(_MOST_PX)))
+
+    def _colour(self) -> None:
+        if self._view is not None:
+            theme = self._themes.theme
+            self._mark.setStyleSheet(
+                f"background: {theme.css(self._view.colour)}; border-radius: {theme.px(3)}px;"
+            )
+
+    @Slot()
+    def _space(self) -> None:
+        theme = self._themes.theme
+        side = theme.px(14)
+        self._column.setContentsMargins(side, theme.px(12), side, theme.px(12))
+        self._column.setSpacing(theme.px(8))
+        self._head.setSpacing(theme.px(8))
+        self._figures.setFont(theme.font(11))
+        self._mark.setFixedSize(theme.px(10), theme.px(10))
+        self.text.setFont(theme.text_font)
+        self.text.setStyleSheet("QTextEdit { background: transparent; border: none; padding: 0; }")
+        self._colour()
+        self._fit()
+        if self._view is not None:
+            view, self._view = self._view, None
+            self.text.setProperty("answer", False)
+            self.set_view(view, running=self._running)
+
+
+def _block_format() -> QTextBlockFormat:
+    """Return lines with the air of the chat's."""
+    block = QTextBlockFormat()
+    block.setLineHeight(_LINE_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    return block
+
+
+def _within_lines(text: str, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield ranges cut at the ends of lines, so that no empty line is marked.
+
+    Qt counts UTF-16 units, so places behind characters beyond them are shifted.
+    """
+    wide = [index for index, letter in enumerate(text) if ord(letter) > 0xFFFF]
+
+    def place(index: int) -> int:
+        return index + sum(1 for at in wide if at < index)
+
+    for start, end in ranges:
+        at = start
+        for part in text[start:end].split("\n"):
+            if part.strip():
+                yield place(at), place(at + len(part))
+            at += len(part) + 1

@@ -1,0 +1,147 @@
+"""What will be compared: the prompt, a line of settings, and the button that runs it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.ui.compare.views import SetupView
+from app.ui.elide import ElidedLabel
+from app.ui.theme import ThemeManager
+
+__all__ = ["SetupCard"]
+
+_MOST_LINES: Final = 5
+
+
+class SetupCard(QFrame):
+    """The card at the top.
+
+    Signals:
+        run_wanted(str prompt), stop_wanted()
+        options_wanted(): temperature, seed and so on are to be changed.
+        variants_wanted(): variants are to be chosen.
+    """
+
+    run_wanted = Signal(str)
+    stop_wanted = Signal()
+    options_wanted = Signal()
+    variants_wanted = Signal()
+
+    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer")
+        self._themes = themes
+        self._view = SetupView(options="", how="")
+        self.prompt = QPlainTextEdit(self)
+        self.prompt.setProperty("kind", "bare")
+        self.prompt.setPlaceholderText(self.tr("Ask all variants the same question."))
+        self.prompt.setAccessibleName(self.tr("Prompt for all variants"))
+        self.prompt.setTabChangesFocus(True)
+        self.prompt.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.prompt.installEventFilter(self)
+        self.prompt.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self.options = QPushButton(self)
+        self.options.setProperty("kind", "flat")
+        self.options.setToolTip(self.tr("Change what all variants share"))
+        self.options.clicked.connect(self.options_wanted)
+        self.variants = QPushButton(self.tr("Choose variants…"), self)
+        self.variants.setProperty("kind", "flat")
+        self.variants.clicked.connect(self.variants_wanted)
+        self._how = ElidedLabel("", self)
+        self._how.setProperty("kind", "faint")
+        self.progress = QProgressBar(self)
+        self.progress.setTextVisible(False)
+        self.progress.setRange(0, 1000)
+        self.run = QPushButton(self.tr("Run"), self)
+        self.run.setProperty("kind", "primary")
+        self.run.clicked.connect(self._on_run)
+        self.stop = QPushButton(self.tr("Stop"), self)
+        self.stop.setProperty("kind", "ink")
+        self.stop.clicked.connect(self.stop_wanted)
+        self._row = QHBoxLayout()
+        self._row.addWidget(self.options)
+        self._row.addWidget(self.variants)
+        self._row.addStretch(1)
+        self._row.addWidget(self._how)
+        self._row.addWidget(self.progress)
+        self._row.addWidget(self.run)
+        self._row.addWidget(self.stop)
+        self._problem = QLabel(self)
+        self._problem.setProperty("kind", "error")
+        self._problem.setWordWrap(True)
+        self._column = QVBoxLayout(self)
+        self._column.addWidget(self.prompt)
+        self._column.addLayout(self._row)
+        self._column.addWidget(self._problem)
+        themes.changed.connect(self._space)
+        self._space()
+        self.set_view(self._view)
+
+    def set_view(self, view: SetupView) -> None:
+        """Show what will be run, or how far it is."""
+        self._view = view
+        self.options.setText(view.options)
+        self.options.setEnabled(not view.is_running)
+        self.variants.setEnabled(not view.is_running)
+        self.prompt.setReadOnly(view.is_running)
+        self._how.setText(view.doing if view.is_running else view.how)
+        self._how.setToolTip(self._how.text())
+        self.progress.setVisible(view.is_running)
+        if view.progress is not None:
+            self.progress.setValue(round(view.progress * 1000))
+        self.run.setEnabled(not view.is_running and view.can_run and not view.problem)
+        had_focus = self.run.hasFocus() or self.stop.hasFocus()
+        self.run.setVisible(not view.is_running)
+        self.stop.setVisible(view.is_running)
+        if had_focus:
+            (self.stop if view.is_running else self.run).setFocus()
+        self._problem.setText("" if view.is_running else view.problem)
+        self._problem.setVisible(bool(self._problem.text()))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Run with Ctrl+Enter."""
+        if (
+            watched is self.prompt
+            and event.type() == QEvent.Type.KeyPress
+            and isinstance(event, QKeyEvent)
+            and event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            and event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        ):
+            if self.run.isEnabled():
+                self._on_run()
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _on_run(self) -> None:
+        self.run_wanted.emit(self.prompt.toPlainText().strip())
+
+    @Slot()
+    def _fit(self) -> None:
+        line = self.prompt.fontMetrics().lineSpacing()
+        lines = min(max(round(self.prompt.document().size().height()), 1), _MOST_LINES)
+        self.prompt.setFixedHeight(lines * line + self._themes.theme.px(4))
+
+    @Slot()
+    def _space(self) -> None:
+        theme = self._themes.theme
+        self._column.setContentsMargins(theme.px(12), theme.px(10), theme.px(12), theme.px(10))
+        self._column.setSpacing(theme.px(8))
+        self._row.setSpacing(theme.px(8))
+        self.progress.setFixedWidth(theme.px(110))
+        self.prompt.document().setDocumentMargin(0)
+        self.prompt.setFont(theme.text_font)
+        self._fit()

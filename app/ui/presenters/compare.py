@@ -1,0 +1,558 @@
+"""Comparing in the window: variants are chosen, run one after another, kept, and opened again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from app.compare.events import Began, Event, Noticed, PhaseChanged, Piece, VariantFinished
+from app.compare.opener import opener
+from app.compare.request import CompareError, CompareRequest, Prepared, prepare
+from app.compare.runner import Comparison
+from app.compare.texts import TextError, builtin_text, read_quality_text
+from app.data.comparisons import Comparisons
+from app.data.state import StateFile
+from app.engine.qt_client import EngineProcess
+from app.paths import Paths
+from app.settings import Settings, atomic_write
+from app.ui import tasks
+from app.ui.compare.chooser import VariantsDialog
+from app.ui.compare.options import COMPARE_SETTINGS, CompareOptionsDialog, default_options
+from app.ui.compare.page import ComparePage
+from app.ui.compare.views import SetupView, TableView, VariantChoice
+from app.ui.main_window import MainWindow
+from app.ui.presenters.compare_views import (
+    bar_views,
+    column_views,
+    common_name,
+    context_words,
+    difference_views,
+    dot_views,
+    earlier_views,
+    no_quality_sentence,
+    phase_words,
+    table_view,
+)
+from app.ui.presenters.library_scan import LibraryScanner
+from app.ui.theme import ThemeManager
+from inspector.compare.records import ComparisonRecord, ComparisonSettings
+from inspector.compare.report import comparison_as_json, comparison_as_markdown
+
+__all__ = ["ComparePresenter"]
+
+PAGE: Final = "compare"
+_BLOB: Final = "compare"
+_FIRST_PROMPT: Final = "Explain in three sentences why decode speed follows memory bandwidth."
+# Shares of a variant's run, for one bar over all: loading, answering, measuring, quality.
+_WEIGHTS: Final = {
+    "loading": 0.0,
+    "reading": 0.15,
+    "writing": 0.2,
+    "measuring": 0.5,
+    "scoring": 0.7,
+}
+
+
+class ComparePresenter(QObject):
+    """Drives the Compare page."""
+
+    _told = Signal(object)
+
+    def __init__(
+        self,
+        scanner: LibraryScanner,
+        engine: EngineProcess,
+        settings: Settings,
+        state: StateFile,
+        paths: Paths,
+        window: MainWindow,
+        themes: ThemeManager,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._scanner = scanner
+        self._engine = engine
+        self._settings = settings
+        self._state = state
+        self._paths = paths
+        self._window = window
+        self._themes = themes
+        self._kept = Comparisons(paths.comparisons)
+        self._options = default_options()
+        self._chosen: tuple[str, ...] = ()
+        self._reference: str | None = None
+        self._prompt = _FIRST_PROMPT
+        self._problem = ""
+        self._comparison: Comparison | None = None
+        self._phases: dict[int, PhaseChanged] = {}
+        self._answers: dict[int, str] = {}
+        self._shown_variant: int | None = None
+        self.record: ComparisonRecord | None = None
+        self.page = ComparePage(themes, window)
+        window.add_page(PAGE, self.tr("Compare"), "compare", self.page)
+        self._told.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
+        self._connect()
+        self._read_state()
+        self.page.setup.prompt.setPlainText(self._prompt)
+        self._show()
+
+    def _connect(self) -> None:
+        page = self.page
+        page.setup.run_wanted.connect(self.start)
+        page.setup.stop_wanted.connect(self.stop)
+        page.setup.options_wanted.connect(self.open_options)
+        page.setup.variants_wanted.connect(self.open_chooser)
+        page.shown.connect(self._on_shown)
+        page.report_wanted.connect(self.save_report)
+        page.opened.connect(self.open_kept)
+        page.deleted.connect(self.delete_kept)
+        page.reference_wanted.connect(self.set_reference)
+        page.removed.connect(self.remove)
+        page.differences.variant_chosen.connect(self._on_variant_chosen)
+        self._engine.state_changed.connect(self._show_setup)
+
+    @property
+    def is_running(self) -> bool:
+        """Tell whether variants are being compared."""
+        return self._comparison is not None
+
+    # --- what is to be compared
+
+    @Slot(object)
+    def choose(self, paths: Sequence[str]) -> None:
+        """Take variants and come on screen (from the Models page or the chooser)."""
+        self._window.show_page(PAGE)
+        if self.is_running:
+            self.page.say(self.tr("A comparison is running; stop it first."))
+            return
+        self._chosen = tuple(paths)
+        if self._reference not in self._chosen:
+            self._reference = None
+        self._keep_state()
+        self._prepare()
+
+    @Slot(int)
+    def set_reference(self, index: int) -> None:
+        """Hold the other variants against this one from the next run on."""
+        if not self.is_running and self.record is not None:
+            self._reference = self.record.variants[index].path
+            self._chosen = tuple(variant.path for variant in self.record.variants)
+            self._keep_state()
+            self._prepare()
+
+    @Slot(int)
+    def remove(self, index: int) -> None:
+        """Take a variant out."""
+        if self.is_running or self.record is None:
+            return
+        left = [v.path for i, v in enumerate(self.record.variants) if i != index]
+        self.choose(left)
+
+    @Slot()
+    def open_chooser(self) -> None:
+        """Let the user choose variants."""
+        choices = [
+            VariantChoice(
+                path=str(entry.path),
+                name=entry.name,
+                label=entry.quantization or entry.name,
+                size_bytes=entry.size_bytes,
+                group=group.title,
+            )
+            for group in self._scanner.arranged.groups
+            for entry in group.variants
+            if entry.usable
+        ]
+        dialog = VariantsDialog(self._themes, choices, self._chosen, self._window)
+        known = {choice.path for choice in choices}
+        for path in self._chosen:
+            if path not in known:
+                dialog.add_file(path)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.taken.connect(self.choose)
+        dialog.open()
+
+    @Slot()
+    def open_options(self) -> None:
+        """Let the user change what all variants share."""
+        dialog = CompareOptionsDialog(self._themes, self._options, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.taken.connect(self.set_options)
+        dialog.open()
+
+    @Slot(object)
+    def set_options(self, values: dict[str, Any]) -> None:
+        """Take what all variants share."""
+        self._options = self._options | values
+        self._keep_state()
+        self._show_setup()
+
+    def _prepare(self) -> None:
+        """Read the files and show what they say, without running anything."""
+        self._problem = ""
+        self._phases, self._answers = {}, {}
+        if len(self._chosen) < 2:
+            self.record = None
+            self._show()
+            return
+        request = self._request(text="")
+
+        def done(prepared: Prepared) -> None:
+            if prepared.request.paths == tuple(Path(path) for path in self._chosen):
+                self.record = ComparisonRecord(
+                    at_ms=0,
+                    settings=prepared.request.settings,
+                    variants=prepared.variants,
+                    reference=prepared.reference,
+                )
+                self._show()
+
+        def failed(error: Exception) -> None:
+            if not isinstance(error, CompareError):
+                raise error
+            self.record = None
+            self._problem = str(error)
+            self._show()
+
+        tasks.run(lambda: prepare(request), done, failed, self)
+
+    def _request(self, text: str, text_name: str = "") -> CompareRequest:
+        values = self._options
+        kv_type = str(values["kv_type"])
+        paths = tuple(Path(path) for path in self._chosen)
+        reference = None
+        if self._reference in self._chosen:
+            reference = self._chosen.index(self._reference)
+        return CompareRequest(
+            paths=paths,
+            settings=ComparisonSettings(
+                prompt=self._prompt,
+                system=str(values["system"]),
+                temperature=float(values["temperature"]),
+                seed=values["seed"],
+                max_tokens=int(values["max_tokens"]),
+                n_ctx=values["n_ctx"],
+                type_k=kv_type,
+                type_v=kv_type,
+                gpu_layers=int(values["gpu_layers"]),
+                threads=values["threads"],
+                together=bool(values["together"]),
+                measure_rates=bool(values["measure_rates"]),
+                quality=bool(values["quality"]),
+                text_name=text_name,
+                text_tokens=int(values["text_tokens"]),
+            ),
+            text=text,
+            reference=reference,
+        )
+
+    # --- the run
+
+    @Slot(str)
+    def start(self, prompt: str) -> None:
+        """Run the comparison."""
+        if self.is_running or self.record is None:
+            return
+        if self._engine.state.busy:
+            self.page.say(self.tr("The chat's engine is busy; wait for it or stop it."))
+            return
+        self._prompt = prompt
+        self._chosen = tuple(variant.path for variant in self.record.variants)
+        self._keep_state()
+        text_path = self._options["text_path"]
+        try:
+            text = read_quality_text(Path(text_path).expanduser()) if text_path else builtin_text()
+        except TextError as error:
+            self.page.say(str(error))
+            return
+        self.page.say("")
+        self._phases, self._answers = {}, {}
+        self._shown_variant = None
+        # What was left of an earlier run must not stand beside the new one.
+        request = self._request(text.text, text.name)
+        endpoints = tuple(self._settings.get("rpc"))
+        comparison = Comparison(
+            request,
+            opener(self._state, endpoints or None),
+            self._state,
+            self._told.emit,
+            scratch=self._paths.cache / "compare",
+        )
+        self._comparison = comparison
+        tasks.run(comparison.run, self._on_done, self._on_failed, self)
+        self._show()
+
+    @Slot()
+    def stop(self) -> None:
+        """End the run; what is known so far stays."""
+        if self._comparison is not None:
+            self._comparison.cancel()
+
+    def close(self) -> None:
+        """End the run because the program ends."""
+        self.stop()
+        self._keep_state()
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        if self._comparison is None:
+            return
+        if isinstance(event, Began):
+            self.record = event.record
+            self._show()
+        elif isinstance(event, Piece):
+            self._answers[event.index] = self._answers.get(event.index, "") + event.answer
+            if event.answer:
+                self.page.append(event.index, event.answer)
+        elif isinstance(event, PhaseChanged):
+            before = self._phases.get(event.index)
+            self._phases[event.index] = event
+            if before is not None and before.phase == "writing" and event.phase == "reading":
+                self._answers.pop(event.index, None)  # it begins again in compatibility mode
+            if before is None or before.phase != event.phase:
+                self._show_columns()
+            self._show_setup()
+        elif isinstance(event, VariantFinished):
+            if self.record is not None:
+                variants = list(self.record.variants)
+                variants[event.index] = event.variant
+                self.record = msgspec.structs.replace(self.record, variants=tuple(variants))
+                self._show()
+        elif isinstance(event, Noticed):
+            self.page.say(event.text)
+
+    def _on_done(self, record: ComparisonRecord) -> None:
+        self._comparison = None
+        self.record = record
+        try:
+            if any(variant.status != "cancelled" for variant in record.variants):
+                self._kept.keep(record)
+        except OSError as error:
+            self.page.say(
+                self.tr("The comparison can't be kept: {0}.").format(error.strerror or str(error))
+            )
+        self._show()
+        self._list_kept()
+
+    def _on_failed(self, error: Exception) -> None:
+        self._comparison = None
+        if not isinstance(error, CompareError):
+            self._show()
+            raise error
+        self._problem = str(error)
+        self._show()
+
+    # --- what was kept
+
+    def _list_kept(self) -> None:
+        tasks.run(
+            self._kept.entries,
+            lambda entries: self.page.set_earlier(earlier_views(entries)),
+            None,
+            self,
+        )
+
+    @Slot(str)
+    def open_kept(self, key: str) -> None:
+        """Show a comparison that was kept."""
+        if self.is_running:
+            self.page.say(self.tr("A comparison is running; stop it first."))
+            return
+        record = self._kept.load(key)
+        if record is None:
+            self.page.say(self.tr("This comparison can't be read any more."))
+            self._list_kept()
+            return
+        self.record = record
+        self._phases, self._answers = {}, {}
+        self._problem = ""
+        self._shown_variant = None
+        self._chosen = tuple(variant.path for variant in record.variants)
+        self._reference = record.variants[record.reference].path
+        self._prompt = record.settings.prompt
+        self.page.setup.prompt.setPlainText(self._prompt)
+        self._show()
+
+    @Slot(str)
+    def delete_kept(self, key: str) -> None:
+        """Remove a comparison that was kept."""
+        try:
+            self._kept.delete(key)
+        except OSError as error:
+            self.page.say(self.tr("It can't be deleted: {0}.").format(error.strerror or str(error)))
+        self._list_kept()
+
+    @Slot(str)
+    def save_report(self, path: str) -> None:
+        """Write the comparison as Markdown, JSON or a picture, by the name's ending."""
+        record = self.record
+        if record is None:
+            return
+        ending = Path(path).suffix.lower()
+        try:
+            if ending == ".png":
+                if not self.page.picture().save(path, "PNG"):
+                    raise OSError(self.tr("the picture can't be written there"))
+            else:
+                text = (
+                    json.dumps(comparison_as_json(record), ensure_ascii=False, indent=2) + "\n"
+                    if ending == ".json"
+                    else comparison_as_markdown(record)
+                )
+                atomic_write(Path(path), text.encode("utf-8"))
+        except OSError as error:
+            self.page.say(
+                self.tr("The report can't be written: {0}.").format(error.strerror or str(error))
+            )
+            return
+        self.page.say(self.tr("Saved as {0}.").format(Path(path).name))
+
+    # --- what is shown
+
+    @Slot()
+    def _on_shown(self) -> None:
+        self._list_kept()
+        if self.record is None and self._chosen and not self.is_running:
+            self._prepare()
+
+    def _show(self) -> None:
+        self._show_setup()
+        self._show_columns()
+        record = self.record
+        if record is None:
+            self.page.set_title("")
+            self.page.set_results(TableView(), (), ())
+            self.page.differences.hide()
+            return
+        self.page.set_title(common_name(record))
+        table = table_view(record)
+        self.page.set_results(table, bar_views(record) if table.rows else (), dot_views(record))
+        self.page.set_no_quality(no_quality_sentence(record))
+        self._show_differences(record)
+
+    def _show_differences(self, record: ComparisonRecord) -> None:
+        with_places = tuple(
+            (index, variant.label)
+            for index, variant in enumerate(record.variants)
+            if variant.quality is not None and variant.quality.worst
+        )
+        keys = [key for key, _ in with_places]
+        if self._shown_variant not in keys:
+            self._shown_variant = keys[-1] if keys else None
+        card = self.page.differences
+        card.setVisible(bool(keys))
+        card.set_variants(with_places, self._shown_variant)
+        if self._shown_variant is not None:
+            card.set_places(difference_views(record, self._shown_variant))
+
+    @Slot(int)
+    def _on_variant_chosen(self, index: int) -> None:
+        self._shown_variant = index
+        if self.record is not None:
+            self.page.differences.set_places(difference_views(self.record, index))
+
+    def _show_columns(self) -> None:
+        record = self.record
+        views = (
+            ()
+            if record is None
+            else column_views(record, self._phases, self._answers, running=self.is_running)
+        )
+        self.page.set_columns(views, running=self.is_running)
+
+    @Slot()
+    def _show_setup(self) -> None:
+        values = self._options
+        options = self.tr("Temperature {0:g} · seed {1} · {2} tokens · {3} · KV {4}").format(
+            values["temperature"],
+            values["seed"],
+            values["max_tokens"],
+            context_words(values["n_ctx"]),
+            values["kv_type"],
+        )
+        how = (
+            self.tr("Runs all at once: they share bandwidth")
+            if values["together"]
+            else self.tr("Runs one after another, so that no variant shares bandwidth")
+        )
+        self.page.setup.set_view(
+            SetupView(
+                options=options,
+                how=how,
+                is_running=self.is_running,
+                problem=self._problem,
+                doing=self._doing(),
+                progress=self._progress(),
+                can_run=self.record is not None,
+            )
+        )
+
+    def _doing(self) -> str:
+        record = self.record
+        if record is None:
+            return ""
+        active = [
+            f"{record.variants[index].label}: {phase_words(event)}"
+            for index, event in sorted(self._phases.items())
+            if event.phase not in {"waiting", "done", "failed", "cancelled"}
+        ]
+        return active[-1] if active else ""
+
+    def _progress(self) -> float:
+        """Return the share of the run that is done, 0 to 1, from the phases of all variants."""
+        record = self.record
+        if record is None:
+            return 0.0
+        total = 0.0
+        for event in self._phases.values():
+            if event.phase in {"done", "failed", "cancelled", "unloading"}:
+                total += 1.0
+                continue
+            start = _WEIGHTS.get(event.phase, 0.0)
+            later = [value for value in _WEIGHTS.values() if value > start] or [1.0]
+            total += start + (min(later) - start) * (event.fraction or 0.0)
+        return total / len(record.variants)
+
+    # --- what is remembered
+
+    def _keep_state(self) -> None:
+        self._state.set_blob(
+            _BLOB,
+            json.dumps(
+                {
+                    "options": self._options,
+                    "chosen": self._chosen,
+                    "reference": self._reference,
+                    "prompt": self.page.setup.prompt.toPlainText(),
+                }
+            ).encode("utf-8"),
+        )
+
+    def _read_state(self) -> None:
+        """Take what was kept; anything that is not as it should be is left at its default."""
+        try:
+            kept = json.loads(self._state.blob(_BLOB) or b"{}")
+        except ValueError:
+            return
+        if not isinstance(kept, dict):
+            return
+        options = kept.get("options")
+        for setting in COMPARE_SETTINGS:
+            if isinstance(options, dict) and setting.key in options:
+                try:
+                    self._options[setting.key] = setting.check(options[setting.key])
+                except ValueError:
+                    continue
+        chosen = kept.get("chosen")
+        if isinstance(chosen, list) and all(isinstance(path, str) for path in chosen):
+            self._chosen = tuple(path for path in chosen if Path(path).is_file())
+        reference, prompt = kept.get("reference"), kept.get("prompt")
+        if isinstance(reference, str):
+            self._reference = reference
+        if isinstance(prompt, str):
+            self._prompt = prompt
