@@ -55,6 +55,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
         1,
         enabled=False,
     ),
+    ActionSpec("get_models", "Get models…", ("Ctrl+Shift+G",), "file", 1),
     ActionSpec("import_chats", "Import chats…", (), "file", 2),
     ActionSpec("export_all", "Export all chats…", (), "file", 2),
     ActionSpec(

@@ -199,6 +199,7 @@ class Application(QObject):
         self.variants.made.connect(self.scanner.scan)
         self.variants.told.connect(self.models_page.tell)
         self.models_page.get_models_wanted.connect(self.downloads.show_page)
+        window.first_run.get_models_requested.connect(self.downloads.show_page)
         self.downloads.arrived.connect(self.scanner.scan)
         self.downloads.chat_requested.connect(self.library.choose)
         self.downloads.settings_requested.connect(self.preferences.open_settings)
@@ -263,6 +264,7 @@ class Application(QObject):
     @Slot(str)
     def _on_action(self, key: str) -> None:
         actions = {
+            "get_models": self.downloads.show_page,
             "import_chats": self.chats.choose_import,
             "export_all": self.chats.export_all,
             "unload_model": self.models.unload,

@@ -26,6 +26,8 @@ __all__ = ["DEFAULT_ENDPOINT", "Hub", "Stream", "endpoint_of"]
 
 DEFAULT_ENDPOINT: Final = "https://huggingface.co"
 MOST_RESULTS: Final = 60
+# As huggingface_hub says (MAX_HTTP_DOWNLOAD_SIZE): larger files are there by Xet alone.
+_MOST_BYTES: Final = 50 * 10**9
 _CONNECT_S: Final = 10.0
 _SILENCE_S: Final = 20.0
 _BUSY: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -156,7 +158,7 @@ class Hub:
         if start or end:
             headers["Range"] = f"bytes={start}-{end - 1 if end else ''}"
         with contextlib.ExitStack() as stack:
-            with self._explained(repository, file.path):
+            with self._too_large(file), self._explained(repository, file.path):
                 response = stack.enter_context(get_session().stream("GET", url, headers=headers))
                 hf_raise_for_status(response)
                 first, total = _span(response)
@@ -179,6 +181,21 @@ class Hub:
             )
 
     # --- what went wrong
+
+    @contextlib.contextmanager
+    def _too_large(self, file: RemoteFile) -> Iterator[None]:
+        """Say of a refused giant that its size may be why."""
+        try:
+            yield
+        except HubError as error:
+            if file.size_bytes <= _MOST_BYTES or error.kind in {"network", "busy", "gated"}:
+                raise
+            raise HubError(
+                error.kind,
+                f"{self._host} gives no file above 50 GB over plain HTTP, and Plimsoll speaks no "
+                f"other protocol of it: choose a variant in parts, or a smaller one than "
+                f"{file.path}.",
+            ) from error
 
     @contextlib.contextmanager
     def _explained(self, repository: str = "", path: str = "") -> Iterator[None]:

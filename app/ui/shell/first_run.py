@@ -32,11 +32,13 @@ class FirstRunPage(QScrollArea):
         model_chosen(str): key of a model (the starter's, or one that was found).
         load_settings_requested(str): key of a model that was found.
         open_file_requested()
+        get_models_requested()
     """
 
     model_chosen = Signal(str)
     load_settings_requested = Signal(str)
     open_file_requested = Signal()
+    get_models_requested = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,6 +69,9 @@ class FirstRunPage(QScrollArea):
         self._open = QPushButton(self.tr("Open a GGUF file…"), self._card)
         IconKeeper(self._open, themes, "folder", "dim", 16)
         self._open.clicked.connect(self.open_file_requested)
+        self._get = QPushButton(self.tr("Get models…"), self._card)
+        IconKeeper(self._get, themes, "import", "dim", 16)
+        self._get.clicked.connect(self.get_models_requested)
         # Wrapped, not shortened: the name is at the end. Its longest word sets no width.
         self._starter_facts = QLabel(self._card)
         self._starter_facts.setTextFormat(Qt.TextFormat.PlainText)
@@ -77,6 +82,7 @@ class FirstRunPage(QScrollArea):
         self._buttons = FlowLayout(buttons)
         self._buttons.addWidget(self._starter)
         self._buttons.addWidget(self._open)
+        self._buttons.addWidget(self._get)
         self._found_title = QLabel(self._card)
         self._found_title.setProperty("kind", "caps")
         self._found = ModelList(themes, self._card)

@@ -173,6 +173,7 @@ def test_on_a_narrow_window_the_column_asked_for_last_stays(
     "key",
     [
         "unload_model",
+        "get_models",
         "import_chats",
         "export_all",
         "regenerate",

@@ -147,3 +147,18 @@ def test_where_the_hub_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example/")
     assert endpoint_of("") == "https://mirror.example"
     assert endpoint_of("https://own.example") == "https://own.example"
+
+
+def test_a_refused_giant_is_explained(server: HubServer, hub: Hub, tmp_path: Path) -> None:
+    giant = tmp_path / "giant.gguf"
+    giant.touch()
+    os.truncate(giant, 51 * 10**9)
+    server.add("one/Giant", [("giant.gguf", giant)], sums={"giant.gguf": "0" * 64})
+    listing = hub.listing("one/Giant")
+    server.statuses = [(403, "")]
+
+    def fetch() -> None:
+        with hub.open("one/Giant", listing.revision, listing.variants[0].files[0]):
+            pass
+
+    assert "above 50 GB" in refused("token", fetch)

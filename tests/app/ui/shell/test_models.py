@@ -194,6 +194,8 @@ def test_the_first_run_lists_what_was_found(qtbot: QtBot, first_run: FirstRunPag
     assert chosen.args == [GEMMA.key]
     with qtbot.waitSignal(first_run.open_file_requested):
         first_run._open.click()
+    with qtbot.waitSignal(first_run.get_models_requested):
+        first_run._get.click()
 
 
 @pytest.mark.parametrize("percent", [100, 150])
