@@ -118,7 +118,9 @@ def _weights_formula(plan: Plan, here: int) -> str:
         if bits
         else format_bytes(facts.weights_bytes)
     )
-    return whole if here >= 0.98 * facts.weights_bytes else f"{format_bytes(here)} of {whole}"
+    return (
+        whole if here >= 0.98 * facts.weights_bytes else f"{whole}, {format_bytes(here)} of it here"
+    )
 
 
 def _kv_formula(plan: Plan, settings: PlannerSettings, kv: int, state: int) -> str:

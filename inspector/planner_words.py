@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from gguf_tools.machine import Basis
 from gguf_tools.units import GB, format_bandwidth, format_bytes, format_seconds
 from inspector.planning import RowPlan
 
@@ -26,6 +27,7 @@ __all__ = [
 
 Tone: TypeAlias = Literal["good", "warning", "danger", "dim"]
 
+_BASES: Final[dict[Basis, str]] = {"table": "data sheet", "read": "driver", "assumed": "assumed"}
 _MAKERS: Final = ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ", "AMD ", "Intel ")
 
 
@@ -137,7 +139,7 @@ def _short_of(row: RowPlan) -> Phrase:
             _say("lacks %1; no split fits", lacks) if _can_split(row) else _say("lacks %1", lacks)
         )
     stay = total - row.split.layers_offloaded
-    return _say("lacks %1; %2 of %3 in RAM", lacks, f"{stay:,}", f"{total:,}")
+    return _say("lacks %1; %2/%3 layers in RAM", lacks, f"{stay:,}", f"{total:,}")
 
 
 def _can_split(row: RowPlan) -> bool:
@@ -152,9 +154,11 @@ def machine_phrases(row: RowPlan) -> list[Phrase]:
     said = []
     for device in row.plan.machine.devices:
         bandwidth = format_bandwidth(device.bandwidth_bytes_per_s)
-        parts = f"{format_bytes(device.total_bytes)}, {bandwidth} ({device.bandwidth_basis})"
+        basis = _BASES.get(device.bandwidth_basis, device.bandwidth_basis)
+        parts = f"{format_bytes(device.total_bytes)}, {bandwidth} ({basis})"
         if device.flops_per_s:
-            parts += f", {device.flops_per_s / 1e12:,.3g} TFLOPS ({device.flops_basis})"
+            basis = _BASES.get(device.flops_basis, device.flops_basis)
+            parts += f", {device.flops_per_s / 1e12:,.3g} TFLOPS ({basis})"
         said.append(_say("%1: %2", device.name, parts))
     said += [_say("%1", note) for note in row.plan.machine.notes]
     ridge = row.balance.machine
@@ -267,7 +271,7 @@ def realistic_phrases(row: RowPlan) -> list[Phrase]:
         share = f"{rates.low / rates.ceiling:.0%} to {rates.high / rates.ceiling:.0%}"
         said.append(_say("%1 of the ceiling, as such hardware usually reaches.", share))
     ttft = row.working.ttft_s
-    if ttft is not None:
+    if ttft is not None and not row.plan.load.experts_on_cpu:
         said.append(_say("First token of a 512-token prompt: about %1.", format_seconds(ttft)))
     return said
 
@@ -313,6 +317,11 @@ def balance_phrases(row: RowPlan) -> list[Phrase]:
 def prefill_phrase(row: RowPlan) -> Phrase:
     """Return what the balance means for prompts."""
     balance = row.balance
+    if row.plan.load.experts_on_cpu:
+        return _say(
+            "A prompt's experts are worked on in main memory or copied to the card for it: how "
+            "fast is not predicted."
+        )
     batch, asked = f"{balance.batch:,}", f"{balance.prefill:,.0f}"
     rate = "unknown" if balance.prefill_per_s is None else f"{_rate(balance.prefill_per_s)} tok/s"
     if balance.machine is None:

@@ -360,7 +360,8 @@ def balance_of(plan: Plan) -> Balance:
         prefill=prefill,
         batch=batch,
         conversations=users,
-        prefill_per_s=plan.prefill.expected,
+        # How fast experts beside the cards work on a prompt isn't modelled: nothing is said.
+        prefill_per_s=None if plan.load.experts_on_cpu else plan.prefill.expected,
         flops_per_s=flops,
         flops_basis=device.flops_basis,
         bandwidth_bytes_per_s=bandwidth,

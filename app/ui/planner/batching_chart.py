@@ -157,6 +157,13 @@ class BatchingChart(Chart):
         colour = self.theme.colour("good")
         colour.setAlphaF(_BAND_OPACITY)
         painter.fillPath(path, colour)
+        metrics = painter.fontMetrics()
+        middle = (low[-1].y() + high[-1].y()) / 2
+        if low[-1].y() - high[-1].y() >= metrics.height():
+            text = self.tr("realistic")
+            left = area.right() - metrics.horizontalAdvance(text) - self.theme.px(6)
+            painter.setPen(self.theme.colour("dim"))
+            painter.drawText(QPointF(left, middle + metrics.capHeight() / 2), text)
 
     def _draw_words(self, painter: QPainter, area: QRectF, curve: BatchingCurve) -> None:
         taken: list[QRectF] = []

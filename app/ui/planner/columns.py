@@ -9,11 +9,11 @@ from app.ui.planner.views import CELLS, CellKey
 
 __all__ = ["Column", "column_at", "columns", "is_narrow"]
 
-_NARROW_PX: Final = 880
+_NARROW_PX: Final = 940
 _LEAST_BAR_PX: Final = 70
 _WIDE: Final[dict[CellKey, int]] = {
-    "machine": 210,
-    "verdict": 186,
+    "machine": 218,
+    "verdict": 206,
     "context": 84,
     "users": 52,
     "ceiling": 88,

@@ -73,7 +73,9 @@ def machine_title(spec: MachineSpec, machine: Machine | None) -> str:
 def model_title(scenario: Scenario, name: str) -> str:
     """Return what a row of its own is planned for, in one line."""
     settings = scenario.settings
-    parts = [name, tokens(settings.context), settings.cache_type]
+    parts = [name, tokens(settings.context)]
+    if settings.cache_type != "f16":
+        parts.append(settings.cache_type)
     if settings.conversations > 1:
         parts.append(filled(_tr("%1 conversations"), (grouped(settings.conversations),)))
     if settings.experts_on_cpu:
@@ -121,13 +123,14 @@ def planned_row(row: RowSetup, machine: Machine, scenario: Scenario, planned: Ro
         "ceiling": _lines(ceiling_phrases(planned)),
         "realistic": _lines(realistic_phrases(planned)),
     }
+    is_typed = scenario.model.typed is not None
     own = row.own is not None
     sub = model_title(scenario, planned.plan.facts.name) if own else figures(machine, planned)
     return RowView(
         key=row.key,
         title=title,
         sub=sub,
-        bars=tuple(_bar(bar) for bar in planned.bars),
+        bars=tuple(_bar(bar, is_typed=is_typed) for bar in planned.bars),
         texts=texts,
         subs=subs,
         tips=tips,
@@ -196,7 +199,7 @@ def _realistic(planned: RowPlan) -> str:
     return range_text(rates.low, rates.high)
 
 
-def _bar(bar: Bar) -> BarView:
+def _bar(bar: Bar, *, is_typed: bool) -> BarView:
     parts = []
     for item in bar.segments:
         share = f", {item.size_bytes / bar.total_bytes:.0%}" if bar.total_bytes else ""
@@ -205,7 +208,10 @@ def _bar(bar: Bar) -> BarView:
         if bar.over_bytes and item.kind != "free":
             over = format_bytes(bar.over_bytes)
             lines.append(filled(_tr("In all %1 more than there is."), (over,)))
-        lines.append(basis_sentence(item.basis))
+        if is_typed and item.basis == "planned":
+            lines.append(_tr("Planned from what was typed and the settings."))
+        else:
+            lines.append(basis_sentence(item.basis))
         parts.append(BarPart(item.kind, item.size_bytes, tuple(line for line in lines if line)))
     return BarView(short_name(bar.name), bar.total_bytes, tuple(parts), bar.over_bytes)
 

@@ -23,9 +23,9 @@ def test_columns_fill_the_row_without_overlapping(width: int, scale: float) -> N
 
 
 def test_the_bar_takes_what_is_left() -> None:
-    narrow, wide = columns(900, 1.0), columns(1500, 1.0)
+    narrow, wide = columns(1000, 1.0), columns(1600, 1.0)
     assert wide[1].width - narrow[1].width == 600
-    assert is_narrow(700, 1.0)
+    assert is_narrow(900, 1.0)
     assert not is_narrow(1128, 1.0)
     assert is_narrow(1128, 1.5)
 
