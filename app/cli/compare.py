@@ -14,7 +14,7 @@ import msgspec
 
 from app.cli.folders import make_folders
 from app.cli.numbers import MOST_TOKENS, whole
-from app.cli.options import add_flags, load_options, sampling_options
+from app.cli.options import add_flags, add_remote_flags, load_options, remotes, sampling_options
 from app.cli.terminal import for_stream, json_line, note, say
 from app.compare.events import Began, Event, Noticed, PhaseChanged, Piece, VariantFinished
 from app.compare.opener import opener
@@ -78,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_flags(parser, "load")
     add_flags(parser, "sampling")
+    add_remote_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,9 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
     paths = default_paths()
     make_folders(paths)
     state = state_file()
+    endpoints = remotes(arguments, Settings(paths.settings))
     teller = _Teller(quiet=arguments.json)
     comparison = Comparison(
-        request, opener(state), state, teller.tell, scratch=paths.cache / "compare"
+        request, opener(state, endpoints), state, teller.tell, scratch=paths.cache / "compare"
     )
     try:
         record = _interruptible(comparison)
