@@ -55,7 +55,12 @@ def columns(width_px: int, scale: float) -> tuple[Column, ...]:
     widths = {key: round(value * scale) for key, value in (_CLOSE if narrow else _WIDE).items()}
     gap = round(_GAPS[narrow] * scale)
     left = width_px - sum(widths.values()) - gap * (len(CELLS) - 1)
-    widths["bar"] = max(left, round(_LEAST_BAR_PX * scale))
+    least = round(_LEAST_BAR_PX * scale)
+    for key in ("machine", "verdict"):  # with large text words give way, and are shortened
+        taken = min(max(least - left, 0), widths[key] // 3)
+        widths[key] -= taken
+        left += taken
+    widths["bar"] = max(left, least)
     found, at = [], 0
     for key in CELLS:
         found.append(Column(key, at, widths[key]))

@@ -218,7 +218,12 @@ class MachineRow(QWidget):
             return
         for index, (_, rect) in enumerate(self._bar_rects()):
             placed = mirrored(rect, float(self.width()), self._is_mirrored)
+            painter.save()
+            if self._is_mirrored:
+                painter.translate(2 * placed.center().x(), 0)
+                painter.scale(-1, 1)
             draw_bar(painter, theme, placed, view.bars[index], self.devicePixelRatioF())
+            painter.restore()
             if len(view.bars) > 1:
                 draw_bar_name(painter, theme, placed, view.bars[index].name)
         for key in CELLS[2:]:

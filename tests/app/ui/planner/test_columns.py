@@ -18,7 +18,7 @@ def test_columns_fill_the_row_without_overlapping(width: int, scale: float) -> N
     assert placed[0].start == 0
     for one, next_one in pairwise(placed):
         assert one.end < next_one.start
-    if scale == 1.0:
+    if scale == 1.0 or width > 900:
         assert placed[-1].end == width
 
 
