@@ -52,6 +52,8 @@ def _shoot_all(shooter: _Shooter, program: Application, server: HubServer) -> No
     window, downloads = program.window, program.downloads
     page = downloads.page
     shooter.until(lambda: program.engine.state.hello is not None)
+    window.set_first_run(True)
+    shooter.shoot("0-first-run")
     downloads.show_page()
     shooter.shoot("1-welcome")
     page.field.setFocus()
@@ -89,6 +91,12 @@ def _shoot_all(shooter: _Shooter, program: Application, server: HubServer) -> No
     shooter.until(lambda: all(row.fit.verdict != "waiting" for row in page.files.rows()))
     shooter.pause(0.4)
     shooter.shoot("7-gated")
+    for item in downloads.queue.downloads:
+        if item.state != "done":
+            downloads.queue.remove(item.job.id)
+    _download(shooter, program, "google/gemma-3-4b-it-GGUF", "gemma-3-4b-it-Q4_K_M.gguf")
+    shooter.until(lambda: any(item.state == "failed" for item in downloads.queue.downloads))
+    shooter.shoot("11-failed")
     page.search_for("nobody/nothing")
     shooter.until(lambda: bool(page.files_message.view.choice))
     shooter.pause(0.5)

@@ -34,6 +34,7 @@ __all__ = [
     "best_variant",
     "download_view",
     "fault_message",
+    "in_order",
     "queue_words",
     "repository_view",
     "result_view",
@@ -82,7 +83,7 @@ def result_view(found: Repository) -> ResultView:
             (
                 _tr("↓ %1", downloads) if downloads else "",
                 _tr("♥ %1", likes) if likes else "",
-                _tr("changed %1", updated) if updated else "",
+                updated,
             )
         ),
         tags=(_tr("gated"),) if found.gated else (),
@@ -307,6 +308,18 @@ def _span(seconds: float) -> str:
         hours, rest = divmod(round(seconds / 60), 60)
         return _tr("%1 h %2 min", str(hours), str(rest))
     return format_seconds(seconds)
+
+
+def in_order(items: tuple[Download, ...]) -> tuple[Download, ...]:
+    """Return downloads as they are of interest: what runs first, what is done last."""
+    ranks: dict[DownloadState, int] = {
+        "running": 0,
+        "failed": 1,
+        "waiting": 2,
+        "paused": 3,
+        "done": 4,
+    }
+    return tuple(sorted(items, key=lambda item: ranks[item.state]))
 
 
 def queue_words(items: tuple[Download, ...]) -> str:

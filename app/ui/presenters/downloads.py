@@ -25,6 +25,7 @@ from app.ui.presenters.download_words import (
     best_variant,
     download_view,
     fault_message,
+    in_order,
     queue_words,
     repository_view,
     result_view,
@@ -324,7 +325,7 @@ class DownloadsPresenter(QObject):
     def _show_queue(self) -> None:
         items = self.queue.downloads
         self.page.queue.set_downloads(
-            tuple(download_view(item) for item in items), queue_words(items)
+            tuple(download_view(item) for item in in_order(items)), queue_words(items)
         )
 
     # --- the rest of the page ---

@@ -56,6 +56,7 @@ def test_a_download_ends_in_its_place_and_leaves_nothing_else(
     assert path.read_bytes() == blob.read_bytes()
     assert moves[-1].done_bytes == moves[-1].total_bytes == job.size_bytes
     assert not (Path(job.folder) / INCOMPLETE).exists()
+    assert not Path(os.environ["HF_HOME"]).exists()  # the hub's library keeps nothing either
 
 
 def test_it_goes_on_from_the_last_byte(job: Job, hub: Hub, server: HubServer, blob: Path) -> None:
