@@ -50,6 +50,7 @@ def project(
     return q, k, v
 
 
+_LAYERS_OF_7B = 32
 _UNNORMED_LLAMA4_EXPERTS = 128  # the large Llama 4 leaves the norm after rope out
 
 
@@ -58,6 +59,8 @@ def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:
     shape = context.shape
     if traits.rope == "sliding":
         return shape.swa_kind == "none" or shape.sliding[layer]
+    if traits.rope == "lead_or_sliding":
+        return shape.sliding[layer] or layer < shape.dense_lead
     if traits.rope in {"three_of_four", "not_every_fourth"}:
         # Models without windows turn every layer (smollm3, whose rule is fixed, apart).
         if shape.swa_kind == "none" and shape.architecture != "smollm3":
@@ -65,6 +68,8 @@ def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:
         if shape.architecture == "smallthinker" and shape.layers == 4:
             return True
         return (layer + 1 if traits.rope == "three_of_four" else layer) % 4 != 0
+    if traits.rope == "seven_billion":  # Baichuan's larger model has a bias instead
+        return shape.layers == _LAYERS_OF_7B
     return traits.rope == "always"
 
 

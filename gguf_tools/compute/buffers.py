@@ -29,7 +29,18 @@ _ROUGH: Final = frozenset(
     {"deepseek4", "minimax-m3", "qwen4exp", "glm5-next", "kimi-k3", "plamo2", "chameleon"}
 )
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
-_EACH_COUNTS: Final = INDEXED | {"gemma3n", "gemma4", "nemotron_h", "nemotron_h_moe"}
+_EACH_COUNTS: Final = INDEXED | {
+    "falcon-h1",
+    "gemma3n",
+    "gemma4",
+    "nemotron_h",
+    "nemotron_h_moe",
+    "rwkv6",
+    "rwkv6qwen2",
+    "rwkv7",
+    "arwkv7",
+}
+"""Architectures of which no layer can be left out: each has an input or a pattern of its own."""
 MARGINS: Final[dict[Trust, float]] = {"exact": 0.01, "close": 0.15, "rough": 1.0}
 """By how much of itself a figure may be wrong."""
 
@@ -137,8 +148,8 @@ def _drivers(
 
 # --- fewer layers: the allocator comes to rest after a few of a kind
 
-_ENDS: Final = 2
-_REPEATS: Final = 2
+_ENDS: Final = 3
+_REPEATS: Final = 3
 _MORE: Final = 2  # for layers with a state, whose results cross from one layer to the next
 
 
@@ -146,7 +157,7 @@ _MORE: Final = 2  # for layers with a state, whose results cross from one layer 
 def _kept_layers(
     header: Header, shape: Hyperparameters, layers: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[object, ...]]:
-    """Return layers that stand for all: of each device's, the ends, and kinds of neighbours twice.
+    """Return layers that stand for all: the ends on each device, and kinds of neighbours.
 
     Args:
         header: the model.
@@ -159,7 +170,6 @@ def _kept_layers(
     count = shape.layers
     more = _MORE if shape.architecture in RECURRENT | HYBRID else 0
     ends, repeats = _ENDS + more, _REPEATS + more
-    # Layers with an input of their own each can't stand for one another.
     if count <= 2 * ends or shape.architecture in _EACH_COUNTS or shape.loops > 1:
         return tuple(range(count)), layers
     kinds = _kinds(header, shape)

@@ -12,7 +12,15 @@ from typing import Final, Literal, TypeAlias
 __all__ = ["TRAITS", "AttentionTraits", "ExpertTraits", "Gating", "Traits", "traits_of"]
 
 Gating: TypeAlias = Literal["softmax", "sigmoid", "weights", "sqrt_softplus"]
-Rope: TypeAlias = Literal["always", "never", "sliding", "three_of_four", "not_every_fourth"]
+Rope: TypeAlias = Literal[
+    "always",
+    "never",
+    "sliding",
+    "lead_or_sliding",
+    "three_of_four",
+    "not_every_fourth",
+    "seven_billion",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +55,10 @@ class Traits:
 
     ``parallel``: attention and feed-forward read the same norm ("shared") or each its own ("own").
     ``pick`` says where the rows that are wanted are picked: in the last layer, before the last
-    norm or after it. ``logit_steps``, ``soft_cap`` and ``activation_steps`` count operations in
-    place. ``norm_first``: the first norm is computed before states are read. ``single_block``: a
-    layer either mixes tokens or feeds forward. ``residual_normed``: what is added is the normed
-    input.
+    norm, after it or not at all. ``logit_steps``, ``soft_cap`` and ``activation_steps`` count
+    operations in place. ``norm_first``: the first norm is computed before states are read.
+    ``single_block``: a layer either mixes tokens or feeds forward. ``residual_normed``: what is
+    added is the normed input.
     """
 
     layer_norm: bool = False
@@ -62,7 +70,7 @@ class Traits:
     parallel: Literal["shared", "own"] | None = None
     parallel_order: Literal["attention_first", "ffn_first", "ffn_attention"] = "attention_first"
     residual_first: Literal["no", "attention", "ffn", "both"] = "no"
-    pick: Literal["last_layer", "before_norm", "after_norm"] = "last_layer"
+    pick: Literal["last_layer", "before_norm", "after_norm", "never"] = "last_layer"
     scaled_q: bool = False
     soft_cap: int = 0
     logit_steps: int = 0
@@ -95,13 +103,16 @@ TRAITS: Final[dict[str, Traits]] = {
         experts=_BY_KEY,
     ),
     "apertus": Traits(activation_steps=4),
+    "arctic": Traits(experts=ExpertTraits(gating="softmax")),
     "arcee": Traits(activation_steps=2),
+    "baichuan": Traits(attention=AttentionTraits(rope="seven_billion")),
     "bailingmoe": Traits(experts=ExpertTraits(gating="softmax", normed=None)),
     "bailingmoe2": Traits(experts=_BY_KEY),
     "bailingmoe3": Traits(pick="after_norm", experts=_BY_KEY),
     "bloom": Traits(layer_norm=True, embedding_norm=True, attention=_NO_ROPE),
     "chameleon": Traits(attention=AttentionTraits(layer_norm=True)),
     "codeshell": _LAYER_NORM,
+    "cogvlm": Traits(pick="never"),
     "cohere2": Traits(
         layer_norm=True,
         parallel="shared",
@@ -112,7 +123,7 @@ TRAITS: Final[dict[str, Traits]] = {
         parallel="shared",
         parallel_order="ffn_first",
         pick="after_norm",
-        attention=AttentionTraits(rope="sliding"),
+        attention=AttentionTraits(rope="lead_or_sliding"),
         experts=_BY_KEY,
     ),
     "command-r": Traits(

@@ -123,6 +123,8 @@ def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: 
         middle = graph.inplace(attended, residual)
     if not _feeds(context, layer):
         return middle
+    if context.has(layer, "ffn_norm_exps"):
+        return _experts_beside(context, layer, middle, residual, traits)
     fed = norm(context, middle, traits) if traits.pre_norm else middle
     fed = feed_forward(context, layer, fed, traits, router=router)
     if traits.post_norm or context.has(layer, "post_ffw_norm"):
@@ -157,6 +159,16 @@ def _normed_residual(
     residual = norm(context, middle, traits)
     fed = feed_forward(context, layer, residual, traits)
     return graph.inplace(fed, graph.inplace(residual))
+
+
+def _experts_beside(
+    context: GraphContext, layer: int, x: Node, inputs: Node, traits: Traits
+) -> Node:
+    """Return a dense layer's output plus that of experts that see the layer's input (Arctic)."""
+    graph = context.graph
+    fed = graph.inplace(dense(context, layer, norm(context, x, traits)), x)
+    routed = experts(context, layer, norm(context, inputs, traits), traits.experts)
+    return graph.inplace(routed, fed)
 
 
 def _post_attention(context: GraphContext, layer: int) -> bool:
