@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QValidator
+from PySide6.QtGui import QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -23,7 +23,7 @@ from app.ui.elide import ElidedLabel
 from app.ui.numbers import grouped
 from app.ui.theme import ThemeManager
 
-__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "indent", "parse_count"]
+__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "PlainChoice", "indent", "parse_count"]
 
 _NUMBER: Final = re.compile(r"^\s*([\d.,\s\u00a0\u202f']*\d)\s*([kKmM]?)(?:i?b?|)\s*$")
 _FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2}
@@ -58,7 +58,15 @@ class CountField(QSpinBox):
         self.setKeyboardTracking(False)
         self.setCorrectionMode(QSpinBox.CorrectionMode.CorrectToNearestValue)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         indent(self)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Let the page scroll past, unless the field has the keyboard."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
 
     def textFromValue(self, value: int) -> str:
         """Return the number with groups of digits."""
@@ -126,13 +134,35 @@ class LogSlider(QSlider):
         rounded = round(exact / self._multiple) * self._multiple
         return int(min(max(rounded, self._low), self._high))
 
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Let the page scroll past, unless the slider has the keyboard."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
     @Slot(int)
     def _on_position(self, position: int) -> None:
         self._count = self.count_at(position)
         self.moved.emit(self._count)
 
 
-class ChoiceBox(QComboBox):
+class PlainChoice(QComboBox):
+    """A few choices; the wheel belongs to the page, unless the box has the keyboard."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Let the page scroll past, unless the box has the keyboard."""
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class ChoiceBox(PlainChoice):
     """A box that shows what is chosen and asks for a popup of another kind.
 
     Signals:

@@ -9,7 +9,6 @@ from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -18,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.planner.fields import ChoiceBox, CountField, Field, LogSlider
+from app.ui.planner.fields import ChoiceBox, CountField, Field, LogSlider, PlainChoice
 from app.ui.planner.views import FormFacts
 from app.ui.theme import ThemeManager
 from gguf_tools.quants import CACHE_TYPES
@@ -57,13 +56,13 @@ class PlannerForm(QFrame):
         self.model = ChoiceBox(self)
         self.context = CountField(_LEAST_CONTEXT, _MOST_CONTEXT, 1024, self)
         self.context_slider = LogSlider(_LEAST_CONTEXT, 131_072, 256, self)
-        self.cache = QComboBox(self)
+        self.cache = PlainChoice(self)
         self.cache.addItems(sorted(CACHE_TYPES, key=lambda name: (name != "f16", name)))
         self.chats = CountField(1, _MOST_CHATS, 1, self)
         self.chats_slider = LogSlider(1, 64, 1, self)
         self.batch = CountField(1, _MOST_BATCH, 128, self)
         self.layers = CountField(-1, 1, 1, self)
-        self.flash = QComboBox(self)
+        self.flash = PlainChoice(self)
         self.flash.addItem(self.tr("on"), "on")
         self.flash.addItem(self.tr("off"), "off")
         self.experts = QCheckBox(self.tr("experts in RAM"), self)

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QDialog, QFileDialog
+from PySide6.QtWidgets import QDialog, QFileDialog, QVBoxLayout, QWidget
 
 from app.data.library.choices import LibraryChoices
 from app.data.state import StateFile
@@ -19,8 +19,9 @@ from app.ui.main_window import MainWindow
 from app.ui.planner.machine_dialog import MachineDialog
 from app.ui.planner.model_dialog import ModelDialog
 from app.ui.planner.page import PlannerPage
-from app.ui.planner.views import ExampleView, FormFacts
+from app.ui.planner.views import ExampleView
 from app.ui.presenters.library_scan import LibraryScanner
+from app.ui.presenters.planner_choices import TYPED, describe_typed, form_facts, model_groups
 from app.ui.presenters.planner_machine import ThisMachine
 from app.ui.presenters.planner_models import PlannerModels, plannable
 from app.ui.presenters.planner_saving import ReportSaver
@@ -28,14 +29,9 @@ from app.ui.presenters.planner_views import (
     waiting_row,
 )
 from app.ui.presenters.planner_work import PlannerWork
-from app.ui.shell.views import ModelEntry
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts
-from gguf_tools.kv import KvSettings, kv_caches
-from gguf_tools.quants import cache_type
-from gguf_tools.typed import TypedModel, TypedModelError, typed_facts
-from gguf_tools.units import format_bytes, format_count
-from inspector.planner_examples import EXAMPLES, MODELS, first_setup, model_named
+from inspector.planner_examples import EXAMPLES, first_setup, model_named
 from inspector.planner_report import ReportRow
 from inspector.planner_setup import (
     MachineSpec,
@@ -53,7 +49,6 @@ __all__ = ["PlannerPresenter"]
 PAGE: Final = "planner"
 _BLOB: Final = "planner"
 _BEFORE: Final = "planner before"
-_TYPED: Final = "typed:"
 _KEEP_MS: Final = 800
 _MOST_UNDONE: Final = 30
 
@@ -87,14 +82,37 @@ class PlannerPresenter(QObject):
         self._keep_timer.setSingleShot(True)
         self._keep_timer.setInterval(_KEEP_MS)
         self._keep_timer.timeout.connect(self.keep)
-        self.page = PlannerPage(themes, window)
-        window.add_page(PAGE, self.tr("Planner"), "planner", self.page)
-        self.work = PlannerWork(self.page, self.models, self.this, self)
-        self._saver = ReportSaver(self.page, self)
-        self._connect()
+        # The page is made when it is first looked at: the window's start must not wait for it.
+        self._host = QWidget(window)
+        self._made: tuple[PlannerPage, PlannerWork] | None = None
+        QVBoxLayout(self._host).setContentsMargins(0, 0, 0, 0)
+        window.add_page(PAGE, self.tr("Planner"), "planner", self._host)
+        window.page_changed.connect(self._on_page)
+        self.models.known.connect(self._on_known)
+        self.this.changed.connect(self._on_known)
 
-    def _connect(self) -> None:
-        page = self.page
+    def _make(self) -> tuple[PlannerPage, PlannerWork]:
+        page = PlannerPage(self._themes, self._host)
+        layout = self._host.layout()
+        if layout is not None:
+            layout.addWidget(page)
+        work = PlannerWork(page, self.models, self.this, self)
+        self._connect(page)
+        return page, work
+
+    @property
+    def page(self) -> PlannerPage:
+        """The page."""
+        self._made = self._made or self._make()
+        return self._made[0]
+
+    @property
+    def work(self) -> PlannerWork:
+        """What plans the rows of the page."""
+        self._made = self._made or self._make()
+        return self._made[1]
+
+    def _connect(self, page: PlannerPage) -> None:
         page.form.changed.connect(self._on_settings)
         page.form.own_toggled.connect(self._on_own)
         page.form.model_wanted.connect(self._show_models)
@@ -109,14 +127,11 @@ class PlannerPresenter(QObject):
         page.report_wanted.connect(self.save_report)
         undo = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), page)
         undo.activated.connect(self.undo)
-        self._window.page_changed.connect(self._on_page)
-        self.models.known.connect(self._on_known)
-        self.this.changed.connect(self._on_known)
 
     @property
     def is_planning(self) -> bool:
         """Tell whether rows are being planned."""
-        return self.work.is_running
+        return self._made is not None and self.work.is_running
 
     @property
     def knows_this_computer(self) -> bool:
@@ -145,7 +160,8 @@ class PlannerPresenter(QObject):
         """Keep the page and end what runs."""
         if self._keep_timer.isActive():
             self.keep()
-        self.work.slices.cancel()
+        if self._made is not None:
+            self.work.slices.cancel()
 
     @Slot()
     def undo(self) -> None:
@@ -201,30 +217,13 @@ class PlannerPresenter(QObject):
 
     @Slot()
     def _show_models(self) -> None:
-        hidden = self._choices.hidden
-        files = tuple(
-            ModelEntry(
-                str(entry.path), entry.base_name or entry.name, entry.quantization or "",
-                entry.size_bytes, entry.context_length, entry.source, entry.problem,
-            )
-            for entry in self._scanner.entries
-            if entry.kind in {"model", "unknown", "diffusion"} and entry.path not in hidden
-        )  # fmt: skip
-        typed = tuple(
-            ModelEntry(
-                _TYPED + model.name, model.name, model.quantization, found_in=self.tr("typed")
-            )
-            for model in MODELS
-        )
-        self.page.models.set_groups(
-            ((self.tr("On this computer"), files), (self.tr("Well-known models, as typed"), typed))
-        )
+        self.page.models.set_groups(model_groups(self._scanner.entries, self._choices.hidden))
         self.page.open_models()
 
     @Slot(str)
     def _on_model(self, key: str) -> None:
-        if key.startswith(_TYPED):
-            self.set_model(ModelSpec(typed=model_named(key.removeprefix(_TYPED))))
+        if key.startswith(TYPED):
+            self.set_model(ModelSpec(typed=model_named(key.removeprefix(TYPED))))
         else:
             self.choose_file(key)
 
@@ -261,29 +260,9 @@ class PlannerPresenter(QObject):
     def type_model(self) -> None:
         """Ask for a model's figures, beginning with those on the page."""
         model = self._scenario.model.typed or model_named("Llama 3.1 8B")
-        dialog = ModelDialog(self._themes, model, self._describe, self._window)
+        dialog = ModelDialog(self._themes, model, describe_typed, self._window)
         dialog.typed.connect(lambda typed: self.set_model(ModelSpec(typed=typed)))
         self._open(dialog)
-
-    def _describe(self, model: TypedModel) -> tuple[str, str]:
-        try:
-            facts = typed_facts(model)
-        except TypedModelError as error:
-            return "", str(error)
-        cache = format_bytes(facts.kv_bytes_per_token)
-        text = self.tr("%1 of weights at %2 bits, %3 of cache a token in f16. Assumed: %4.")
-        values = (
-            format_bytes(facts.weights_bytes),
-            f"{facts.bits_per_weight:.2f}",
-            cache,
-            self.tr("width %1, %2 heads, vocabulary %3")
-            .replace("%1", f"{facts.embedding_length:,}")
-            .replace("%2", f"{facts.heads:,}")
-            .replace("%3", f"{facts.vocab_size:,}"),
-        )
-        for place, value in enumerate(values, start=1):
-            text = text.replace(f"%{place}", value, 1)
-        return text, ""
 
     # --- rows
 
@@ -399,32 +378,9 @@ class PlannerPresenter(QObject):
         row = self.setup.chosen_row
         self.page.form.set_state(
             scenario.settings,
-            self._form_facts(scenario, facts),
+            form_facts(scenario, facts),
             own=row is not None and row.own is not None,
             has_row=row is not None,
-        )
-
-    def _form_facts(self, scenario: Scenario, facts: ModelFacts | None) -> FormFacts:
-        if facts is None or facts.shape is None:
-            return FormFacts(scenario.model.path or self.tr("Choose a model"))
-        typed = scenario.model.typed is not None
-        quantization = facts.quantization or ""
-        name = facts.name if quantization in facts.name else f"{facts.name} · {quantization}"
-        parts = (
-            format_count(facts.parameters),
-            format_bytes(facts.weights_bytes),
-            self.tr("typed") if typed else self.tr("file"),
-        )
-        kind = cache_type(scenario.settings.cache_type)
-        caches = kv_caches(facts.shape, KvSettings(type_k=kind, type_v=kind))
-        row_bytes = sum(cache.bytes_per_token for cache in caches if cache.grows)
-        return FormFacts(
-            model=name.strip(" ·"),
-            model_hint=" · ".join(parts),
-            cache_hint=self.tr("%1 a token").replace("%1", format_bytes(row_bytes)),
-            layers=facts.shape.layers_all + 1,
-            trained_tokens=facts.context_length,
-            has_experts=bool(facts.experts),
         )
 
     @Slot(str)
@@ -437,7 +393,7 @@ class PlannerPresenter(QObject):
             problem = views[row.key].problem if planned is None and row.key in views else ""
             settings = self.setup.scenario(row).settings
             rows.append(ReportRow(self.work.title(row), settings, planned, problem))
-        self._saver.save(path, rows)
+        ReportSaver(self.page, self.page).save(path, rows)
 
     def _open(self, dialog: QDialog) -> None:
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
