@@ -27,6 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from app.data.hub.child import main as hub_child
 
         return hub_child()
+    if arguments[:1] == ["--report-pictures"] and len(arguments) == 2:
+        from app.ui.report_pictures import main as report_pictures
+
+        return report_pictures(arguments[1:])
     from app.cli import is_command, run
 
     if is_command(arguments):

@@ -17,7 +17,7 @@ from app.data.probe import (
 from app.data.state import StateFile
 from app.engine.bandwidth import measure_bandwidth, probe_size
 from app.engine.protocol import DeviceInfo, Hello
-from app.engine.threads import cpu_name, performance_cores
+from app.engine.threads import choose_threads, cpu_name
 from app.paths import default_paths
 from gguf_tools.hardware import HardwareTable, parse_hardware
 from gguf_tools.machine import Device, Machine
@@ -100,7 +100,7 @@ def machine_for(
         reported(hello.devices),
         hardware_table(),
         cpu=hello.cpu,
-        cores=performance_cores(),
+        cores=choose_threads(),
         bandwidth=bandwidth,
         cards=nvidia_devices(),
     )
@@ -111,7 +111,7 @@ def machine_for(
 
 def processor(bandwidth: BandwidthRecord | None = None) -> Device:
     """Return this computer's processor with main memory, without asking an engine."""
-    return host_device(hardware_table(), cpu_name(), performance_cores(), bandwidth)
+    return host_device(hardware_table(), cpu_name(), choose_threads(), bandwidth)
 
 
 @cache

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import msgspec
 
 from gguf_tools.units import format_bytes
-from inspector.plan_errors import device_of_buffer
+from inspector.plan_errors import device_of_buffer, is_mapped, tensors_of_range
 from inspector.plan_record import PlannedDevice
-from inspector.records import BufferRecord, LoadRecord
+from inspector.records import LoadRecord
 from inspector.session import Session
 from inspector.views import Basis, BudgetView, SegmentView
 
@@ -132,16 +132,14 @@ def _engine(load: LoadRecord, devices: tuple[PlannedDevice, ...]) -> dict[str, _
     names = [device.name for device in devices]
     sizes: dict[tuple[str, str], int] = {}
     for item in load.buffers:
-        what = "mapped" if _is_mapped(item) else item.what
+        what = "mapped" if is_mapped(item) else item.what
         key = (device_of_buffer(item.device, names), what)
         sizes[key] = sizes.get(key, 0) + item.size_bytes
     held = {}
     for device in devices:
         name = device.name
         weights = sizes.get((name, "weights"), 0)
-        mapped = sizes.get((name, "mapped"), 0)
-        if device.weights_bytes:
-            mapped = min(mapped, max(device.weights_bytes - weights, 0))
+        mapped = tensors_of_range(sizes.get((name, "mapped"), 0), device.weights_bytes, weights)
         buffers = _Held(
             weights=weights,
             mapped=mapped,
@@ -165,10 +163,6 @@ def _overhead(load: LoadRecord, device: PlannedDevice, buffers_bytes: int) -> in
     if first is None or then is None or first.free_bytes is None or then.free_bytes is None:
         return device.overhead_bytes
     return max(first.free_bytes - then.free_bytes - buffers_bytes, 0)
-
-
-def _is_mapped(item: BufferRecord) -> bool:
-    return item.what == "weights" and "_Mapped" in item.device
 
 
 # --- one bar

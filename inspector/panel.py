@@ -36,6 +36,7 @@ from inspector.views import (
     ModelRow,
     PanelState,
     PanelView,
+    SpeedView,
     TypeShare,
 )
 
@@ -60,15 +61,16 @@ _T = TypeVar("_T")
 def panel_view(session: Session, before: PanelView | None = None) -> PanelView:
     """Return the whole panel as the session stands."""
     shown = budgets(session)
+    told = findings_of(session)
     layers = _layers(session)
     view = PanelView(
         state=_STATES[session.state],
         notice=_notice(session),
         budgets=shown,
-        findings=tuple(_finding(item, layers) for item in findings_of(session)),
+        findings=tuple(_finding(item, layers) for item in told),
         layers=layers,
         growth=_growth(session, shown),
-        speed=speed_view(session),
+        speed=_speed(session, told),
         model=_model_card(session),
         recorded=_recorded(session),
     )
@@ -85,6 +87,14 @@ def panel_view(session: Session, before: PanelView | None = None) -> PanelView:
         speed=_kept(before.speed, view.speed),
         model=_kept(before.model, view.model),
     )
+
+
+def _speed(session: Session, told: tuple[FindingRecord, ...]) -> SpeedView | None:
+    """Return the speed; what a finding explains already is not said twice."""
+    view = speed_view(session)
+    if view is None or not any(item.id in {"slow", "above_ceiling"} for item in told):
+        return view
+    return replace(view, explanation="")
 
 
 def _kept(before: _T, now: _T) -> _T:
@@ -121,7 +131,7 @@ def _recorded(session: Session) -> str:
 def _notice(session: Session) -> str:
     match session.state:
         case "lost":
-            return "" if session.loss is None else session.loss[0]
+            return "The engine has ended; figures are those of its last turn."
         case "planned":
             return "Planned; nothing is loaded yet."
         case "loading":
@@ -170,10 +180,12 @@ def _layers(session: Session) -> LayersView | None:
             elif index < planned_first:
                 places[index] = other
     several = len(set(places)) > 1
+    kinds = {plan.devices[place].kind for place in places}
+    # Of what holds layers: main memory is the slow one, and a network beside a card.
+    slow = {"cpu"} if not kinds - {"cpu", "rpc"} else {"cpu", "rpc"}
     return LayersView(
         devices=tuple(
-            LayerDevice(item.name, slow=several and item.kind in {"cpu", "rpc"})
-            for item in plan.devices
+            LayerDevice(item.name, slow=several and item.kind in slow) for item in plan.devices
         ),
         layers=tuple(
             LayerView(

@@ -7,9 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from inspector.records import LoadRecord
+from inspector.records import BufferRecord, LoadRecord
 
-__all__ = ["PlanError", "device_of_buffer", "plan_errors", "worst_error"]
+__all__ = [
+    "PlanError",
+    "device_of_buffer",
+    "is_mapped",
+    "plan_errors",
+    "tensors_of_range",
+    "worst_error",
+]
 
 _SUFFIX: Final = re.compile(r"(_Mapped|_Private|_Split|_REPACK|\[.*\])+$")
 _HOST: Final = frozenset({"CPU", "AMX", "BLAS", "KleidiAI"})
@@ -45,9 +52,20 @@ def plan_errors(load: LoadRecord) -> tuple[PlanError, ...]:
         return ()
     names = [device.name for device in plan.devices]
     sizes: dict[tuple[str, str], int] = {}
+    mapped: dict[str, int] = {}
     for item in load.buffers:
-        key = (device_of_buffer(item.device, names), item.what)
-        sizes[key] = sizes.get(key, 0) + item.size_bytes
+        name = device_of_buffer(item.device, names)
+        if is_mapped(item):
+            mapped[name] = mapped.get(name, 0) + item.size_bytes
+            continue
+        sizes[name, item.what] = sizes.get((name, item.what), 0) + item.size_bytes
+    for device in plan.devices:
+        key = (device.name, "weights")
+        in_file = tensors_of_range(
+            mapped.get(device.name, 0), device.weights_bytes, sizes.get(key, 0)
+        )
+        if in_file:
+            sizes[key] = sizes.get(key, 0) + in_file
     rows = []
     for device in plan.devices:
         planned = {
@@ -76,6 +94,24 @@ def worst_error(rows: Iterable[PlanError]) -> PlanError | None:
         if row.error is not None and max(row.planned_bytes, row.engine_bytes) >= _TELLING_BYTES
     ]
     return max(telling, key=lambda row: abs(row.error or 0.0), default=None)
+
+
+def is_mapped(item: BufferRecord) -> bool:
+    """Tell whether a buffer is a mapped range of the model's file."""
+    return item.what == "weights" and "_Mapped" in item.device
+
+
+def tensors_of_range(mapped_bytes: int, planned_bytes: int, own_bytes: int) -> int:
+    """Return the bytes of tensors in a mapped range; it may span tensors that lie elsewhere.
+
+    Args:
+        mapped_bytes: of the range.
+        planned_bytes: of the device's tensors, 0 if there is no plan.
+        own_bytes: of those in buffers of their own.
+    """
+    if not planned_bytes:
+        return mapped_bytes
+    return min(mapped_bytes, max(planned_bytes - own_bytes, 0))
 
 
 def device_of_buffer(buffer: str, devices: list[str]) -> str:

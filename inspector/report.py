@@ -6,7 +6,7 @@ alone; nothing is predicted for it afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -76,14 +76,25 @@ def report_as_json(title: str, turns: Sequence[TurnRecord]) -> dict[str, Any]:
     }
 
 
-def report_as_markdown(title: str, turns: Sequence[TurnRecord]) -> str:
-    """Return the report as a document."""
+def report_as_markdown(
+    title: str,
+    turns: Sequence[TurnRecord],
+    pictures: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+) -> str:
+    """Return the report as a document.
+
+    Args:
+        title: of the chat.
+        turns: with the records of their loads.
+        pictures: (file beside the report, caption) by the load's id.
+    """
     parts = [f"# {' '.join(title.split()) or 'Untitled chat'}: what was measured"]
     if not turns:
         return parts[0] + "\n\nNo turn of this chat has figures.\n"
     parts.append(_turn_table(turns))
     for load in _loads(turns).values():
         parts += _load_parts(load, turns)
+        parts += [f"![{caption}]({name})" for name, caption in (pictures or {}).get(load.id, ())]
     notes = _explanations(turns)
     if notes:
         parts += ["## Measured against predicted", *notes]

@@ -40,6 +40,7 @@ _SPILL_BYTES: Final = 64 << 20
 _RESIDENT: Final = 0.9
 _SAMPLER_SHARE: Final = 0.15
 _FELL: Final = 0.8
+_BY_ARITHMETIC: Final = 0.85  # of the ceiling: what reading alone reaches on a processor
 _PREDICTED_POINTS: Final = 48
 _PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
 
@@ -75,7 +76,8 @@ class Verdict:
             least = max(point.low, point.likely_low or 0.0)
             head = (
                 f"{format_rate(measured)} is {measured / point.ceiling:.0%} of the ceiling, and at "
-                f"least {format_rate(least)} was expected. "
+                f"least {format_rate(least)} "
+                f"{'was expected' if least == point.low else 'would be usual'}. "
             )
             return head + (self.causes[0] if self.causes else "The reason is unknown.")
         return ""
@@ -269,12 +271,23 @@ def _decode(session: Session) -> RateView:
         predicted_high=point.high,
         ceiling=point.ceiling,
         ceiling_name=f"ceiling at {depth:,} tokens",
-        limit="bandwidth-bound",
+        limit=_decode_limit(plan, point),
         formula=formula,
         predicted_basis="measured" if plan.fit is not None and plan.fit.own else "assumed",
         ceiling_basis=_bandwidth_basis(plan),
         live=live is not None and live.decode_per_s is not None,
     )
+
+
+def _decode_limit(plan: PlanRecord, point: RatePoint) -> str:
+    """Return what holds decoding: reading, or on a processor often its arithmetic."""
+    if point.ceiling is None:
+        return "bandwidth not known"
+    lead = max(plan.devices, key=lambda item: item.weights_bytes, default=None)
+    on_cpu = lead is not None and lead.kind == "cpu"
+    if on_cpu and point.high is not None and point.high < _BY_ARITHMETIC * point.ceiling:
+        return "held by arithmetic"
+    return "bandwidth-bound"
 
 
 def _expectation(plan: PlanRecord) -> str:

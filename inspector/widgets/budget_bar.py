@@ -28,6 +28,7 @@ __all__ = ["FREE_OPACITY", "BudgetBar"]
 FREE_OPACITY = 0.35
 
 _BAR_PX = 24
+_DETAIL_PX = 12
 _OVERHANG_PX = 4
 _LABEL_PX = 10.5
 
@@ -41,8 +42,13 @@ class BudgetBar(Painted):
 
     pointed = Signal(int)
 
-    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, palette: Palette, parent: QWidget | None = None, *, is_detail: bool = False
+    ) -> None:
+        """``is_detail`` draws a low bar without lines and labels: a part of another, enlarged."""
         super().__init__(palette, parent)
+        self._is_detail = is_detail
+        self._bar_px = _DETAIL_PX if is_detail else _BAR_PX
         self._view: BudgetView | None = None
         self._geometry = BarGeometry((), None, None)
         self._marked = -1
@@ -75,6 +81,8 @@ class BudgetBar(Painted):
     def sizeHint(self) -> QSize:
         """Return the bar with the line of labels below it."""
         theme = self.theme
+        if self._is_detail:
+            return QSize(theme.px(200), theme.px(_DETAIL_PX + 2 * _OVERHANG_PX))
         labels = QFontMetricsF(theme.font(_LABEL_PX)).height()
         return QSize(theme.px(200), theme.px(_BAR_PX + 2 * _OVERHANG_PX) + round(labels))
 
@@ -114,7 +122,7 @@ class BudgetBar(Painted):
         theme = self.theme
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        bar = QRectF(0, theme.px(_OVERHANG_PX), self.width(), theme.px(_BAR_PX))
+        bar = QRectF(0, theme.px(_OVERHANG_PX), self.width(), theme.px(self._bar_px))
         painter.save()
         painter.setClipPath(rounded_ends(bar, theme.px(6)))
         painter.fillRect(bar, theme.colour("well"))
@@ -123,7 +131,8 @@ class BudgetBar(Painted):
         self._draw_over(painter, bar)
         painter.restore()
         self._draw_marked(painter, bar)
-        self._draw_lines(painter, bar, view)
+        if not self._is_detail:
+            self._draw_lines(painter, bar, view)
 
     def label_rects(self) -> tuple[tuple[str, QRectF], ...]:
         """Return the labels below the bar and where they stand, for drawing and for tests."""

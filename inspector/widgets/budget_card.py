@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QFont
@@ -28,6 +29,9 @@ from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["BudgetCard", "DeviceBudget"]
 
+_OWN_KINDS: Final = ("weights", "kv_used", "kv_reserved", "compute")
+_SLIVER: Final = 0.15  # of the device, below which a bar says nothing about its parts
+
 
 class DeviceBudget(QWidget):
     """One device: bar, legend, and a few quiet lines."""
@@ -40,6 +44,9 @@ class DeviceBudget(QWidget):
             palette, self, size_px=12.5, token="dim", weight=QFont.Weight.Medium
         )
         self.bar = BudgetBar(palette, self)
+        self.detail = BudgetBar(palette, self, is_detail=True)
+        self.detail_caption = WrappedText(palette, self, size_px=10.5, token="dim")
+        self.detail.hide()
         self.rows: list[SegmentRow] = []
         self.plan = WrappedText(palette, self, token="dim")
         self.warning = WrappedText(palette, self, token="warning")
@@ -50,6 +57,8 @@ class DeviceBudget(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.addWidget(self.heading)
         self._layout.addWidget(self.bar)
+        self._layout.addWidget(self.detail_caption)
+        self._layout.addWidget(self.detail)
         self._layout.addLayout(self._legend)
         for line in (self.plan, self.warning, self.details):
             self._layout.addWidget(line)
@@ -64,10 +73,23 @@ class DeviceBudget(QWidget):
             return
         self._view = view
         self.bar.set_view(view)
+        self._show_detail(view)
         self._set_row_count(len(view.segments))
         for row, segment in zip(self.rows, view.segments, strict=True):
             row.set_segment(segment, view, says_basis=True)
         self._show_lines(view)
+
+    def _show_detail(self, view: BudgetView) -> None:
+        """Enlarge the model's own part where it is a sliver of the device."""
+        own = tuple(item for item in view.segments if item.kind in _OWN_KINDS)
+        size = sum(item.size_bytes for item in own)
+        is_sliver = 0 < size < _SLIVER * (view.total_bytes or 0)
+        self.detail.setVisible(is_sliver)
+        self.detail_caption.show_text(
+            fill(self.tr("the model's %1, enlarged"), format_bytes(size)) if is_sliver else ""
+        )
+        if is_sliver:
+            self.detail.set_view(BudgetView(view.name, size, own, load_line=1.0))
 
     def _show_lines(self, view: BudgetView) -> None:
         has_plan = view.planned_bytes is not None and view.engine_bytes is not None
@@ -121,7 +143,8 @@ class DeviceBudget(QWidget):
             self.rows.append(row)
 
     def _on_marked(self, index: int, is_marked: bool) -> None:
-        self.bar.set_marked(index if is_marked else -1)
+        for bar in (self.bar, self.detail):
+            bar.set_marked(index if is_marked else -1)
 
     def _on_stepped(self, index: int, by: int) -> None:
         if 0 <= index + by < len(self.rows):

@@ -24,6 +24,8 @@ __all__ = [
 
 # A budget far above the line would press the line flat; it is said in words instead.
 _FAR_BUDGET = 1.7
+# A model may be trained for far more than the window: the plot goes a little beyond the window.
+_BEYOND = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,11 @@ def byte_step(last_bytes: int) -> int:
 
 def axes(view: GrowthView) -> Axes:
     """Return the axes of a growth plot."""
-    last_tokens = max(view.window_tokens, view.line[-1].tokens if view.line else 0, 1)
-    highest = max((point.size_bytes for point in (*view.line, *view.used)), default=0)
+    whole = view.line[-1].tokens if view.line else 0
+    last_tokens = max(view.window_tokens, min(whole, int(_BEYOND * view.window_tokens)), 1)
+    corners = [point for point in (*view.line, *view.used) if point.tokens <= last_tokens]
+    highest = max((point.size_bytes for point in corners), default=0)
+    highest = max(highest, round(value_at(view.line, last_tokens) or 0))
     if view.now is not None:
         highest = max(highest, view.now.size_bytes)
     highest = max(highest, 1)

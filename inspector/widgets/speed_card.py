@@ -88,7 +88,8 @@ class SpeedCard(Card):
         )
         taken = [part for part in view.parts if part.seconds > 0]
         parts = [f"{part.label} {format_seconds(part.seconds)}" for part in taken]
-        self.first_token_parts.show_text(joined((*parts, _tokens(self, view))))
+        lines = (joined(parts), _tokens(self, view))
+        self.first_token_parts.show_text("\n".join(line for line in lines if line))
 
     def _show_draft(self, view: FirstTokenView | None) -> None:
         self.draft.setVisible(view is not None)

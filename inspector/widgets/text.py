@@ -59,7 +59,7 @@ _SEGMENT_NAMES: Final[dict[SegmentKind, str]] = {
     "weights": "Weights",
     "kv_used": "KV cache, in use",
     "kv_reserved": "KV cache, reserved",
-    "compute": "Compute buffers and overhead",
+    "compute": "Compute and overhead",
     "other_programs": "Other programs",
     "free": "Free",
 }
@@ -68,7 +68,7 @@ _SEGMENT_MEANINGS: Final[dict[SegmentKind, str]] = {
     "weights": "The model's tensors that lie on this device.",
     "kv_used": "Keys and values of the tokens in the context.",
     "kv_reserved": "Taken when the model was loaded, for the rest of the context.",
-    "compute": "What a batch of tokens needs while it is evaluated.",
+    "compute": "Buffers of a batch while it is evaluated, and what the engine takes besides.",
     "other_programs": "Held by other programs on this device.",
     "free": "Neither this program nor another holds it.",
 }

@@ -211,3 +211,22 @@ def test_overhead_that_was_measured_is_not_called_the_engines(plan_of: PlanOf) -
     loaded(session, after=None)
     (blind,) = [item for item in budgets(session)[0].segments if item.kind == "compute"]
     assert (blind.basis, blind.also) == ("engine", None)
+
+
+def test_a_mapped_range_over_offloaded_layers_is_no_error_of_the_plan(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), gpu_layers=1))
+    assert session.plan is not None
+    host, gpu = session.plan.devices
+    whole = host.weights_bytes + gpu.weights_bytes
+    record = loaded(
+        session,
+        buffers=(
+            buffer("CPU_Mapped", "weights", whole),
+            buffer("CUDA0", "weights", gpu.weights_bytes),
+        ),
+        layers_offloaded=1,
+    )
+    rows = {(row.device, row.what): row for row in plan_errors(record)}
+    assert rows["CPU", "weights"].error == 0
+    assert rows["CUDA0", "weights"].error == 0

@@ -264,3 +264,14 @@ def test_fewer_layers_are_offered_where_the_accelerator_is_too_small(plan_of: Pl
     more = planned_again(session.planner, {"gpu_layers": int(layers[0] or 0) + 1})
     assert more is not None
     assert more.fits is False
+
+
+def test_a_network_device_that_is_slower_is_not_offered_for_all_layers(plan_of: PlanOf) -> None:
+    session = Session()
+    slow = card(kind="rpc", name="RPC0", bandwidth_bytes_per_s=1e9, round_trip_s=0.01)
+    session.planned(plan_of(machine(slow), WIDE, n_ctx=2048, gpu_layers=1))
+    loaded(session, layers_offloaded=1, gpu_layers_asked=1)
+    finding = found(session, "offload")
+    assert finding.severity == "note"
+    assert "with all layers on RPC0 it would be" in finding.cost
+    assert {"gpu_layers": -1} not in [fix.changes for fix in finding.fixes]

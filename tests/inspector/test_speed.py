@@ -244,7 +244,7 @@ def test_what_was_measured_here_is_said_and_a_slow_computer_stays_one(session: S
         session.plan, curve=fitted, fit=FitRecord(own=True, count=12, deepest=900, spread=0.1)
     )
     assert at_rate(session, 22) == "below"  # as ever here, and still far below what is likely
-    assert "at least 40.0 tok/s was expected" in judge(session).sentence
+    assert "at least 40.0 tok/s would be usual" in judge(session).sentence
     view = speed_view(session)
     assert view is not None
     assert view.decode.predicted_basis == "measured"

@@ -14,7 +14,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.data.load_records import LoadRecords, turn_records
-from app.data.probe import host_memory
+from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
 from app.engine.protocol import (
     Chunk,
@@ -57,6 +57,8 @@ __all__ = ["InspectorPresenter"]
 
 _REDRAW_MS = 150
 _SAMPLE_MS = 1000
+_WATCH_S = 20.0
+_WATCHING_S = 0.3
 
 
 def _now_ms() -> int:
@@ -93,6 +95,7 @@ class InspectorPresenter(QObject):
         self._before: MemorySample | None = None
         self._memory_id = 0
         self._status = "stopped"
+        self._watched_s = -_WATCH_S
         self._chat: str | None = None
         self._may_replay = False
         self.session = Session()
@@ -258,6 +261,7 @@ class InspectorPresenter(QObject):
         elif isinstance(message, Progress) and message.phase == "prefill":
             session.read(message.done_tokens)
         elif isinstance(message, Chunk) and message.reply == 0:
+            self._watch_others()
             session.tokens(message.reply_tokens, message.decode_per_s)
         elif isinstance(message, Done):
             session.turn_finished(
@@ -270,10 +274,25 @@ class InspectorPresenter(QObject):
                 )
             )
             hello = self._engine.state.hello
-            if hello is not None and self._planner.learn(hello, message.stats):
+            # A rate that another program disturbed says nothing about this computer.
+            if hello is None or session.busy:
+                return
+            if self._planner.learn(hello, message.stats):
                 self._plan_again()
         elif isinstance(message, Failed):
             session.turn_ended()
+
+    def _watch_others(self) -> None:
+        """Look once in a while, in a thread, whether other programs use the processors."""
+        now, pid = time.monotonic(), self._engine.state.pid
+        if now < self._watched_s + _WATCH_S or pid is None:
+            return
+        self._watched_s = now
+
+        def done(sentence: str) -> None:
+            self.session.busy = sentence
+
+        tasks.run(lambda: busy_sentence([pid], _WATCHING_S), done, None, self)
 
     def _on_loaded(self, message: Loaded) -> None:
         hello = self._engine.state.hello

@@ -39,8 +39,16 @@ class Plot(BasePlot):
         self.words = GrowthLabels(self)
         self._budget = pg.InfiniteLine(0, angle=0)
         self._trained = pg.InfiniteLine(0, angle=90)
+        self._window = pg.InfiniteLine(0, angle=90)
         self._others: list[pg.PlotCurveItem] = []
-        for item in (self._fill, self._budget, self._trained, self._ahead, self._used):
+        for item in (
+            self._fill,
+            self._budget,
+            self._trained,
+            self._window,
+            self._ahead,
+            self._used,
+        ):
             self.item.addItem(item)
         self.setAccessibleName(self.tr("Growth of the KV cache"))
         self.restyle()
@@ -66,6 +74,8 @@ class Plot(BasePlot):
         trained = view.trained_tokens
         self._trained.setVisible(trained is not None and trained < wanted.last_tokens)
         self._trained.setValue(trained or 0)
+        self._window.setVisible(view.window_tokens < wanted.last_tokens)
+        self._window.setValue(view.window_tokens)
         self.setAccessibleDescription(" ".join(self._summary(view)))
         self.words.place(view, wanted)
         self.redraw_layer()
@@ -131,6 +141,7 @@ class Plot(BasePlot):
         self._ahead.setPen(dashed(kv, 1.5))
         self._budget.setPen(dashed(theme.colour("warning"), 1, 4, 4))
         self._trained.setPen(dashed(theme.colour("faint"), 1, 2, 3))
+        self._window.setPen(solid(theme.colour("dim"), 1))
         self._style_others()
         if self._axes is not None:
             self._set_axes(self._axes)

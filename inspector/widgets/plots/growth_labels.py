@@ -128,6 +128,11 @@ class GrowthLabels:
                 fill(_tr("trained %1"), tokens_short(view.trained_tokens)),
                 "faint",
             )
+        if view.window_tokens < ends.last_tokens:
+            texts["window"] = (
+                fill(_tr("window %1"), tokens_short(view.window_tokens)),
+                "dim",
+            )
         for number, other in enumerate(view.alternatives):
             texts[f"type{number}"] = (other.cache_type, "faint")
         return texts
@@ -142,8 +147,9 @@ class GrowthLabels:
             return tuple(
                 Box(x, top, width, height) for top in (y - height - 1, y + 2) for x in starts
             )
-        if key == "trained":
-            x = self._plot.to_px(view.trained_tokens or 0, 0).x()
+        if key in {"trained", "window"}:
+            at = view.window_tokens if key == "window" else view.trained_tokens or 0
+            x = self._plot.to_px(at, 0).x()
             return tuple(
                 Box(left, top, width, height)
                 for top in (area.bottom() - height - 2, area.top(), area.center().y())

@@ -108,7 +108,7 @@ def test_legend_and_lines(themes: ThemeManager, show: Show) -> None:
         ("Weights", "7.20 GiB"),
         ("KV cache, in use", "1.70 GiB"),
         ("KV cache, reserved", "1.00 GiB"),
-        ("Compute buffers and overhead", "717 MiB"),
+        ("Compute and overhead", "717 MiB"),
         ("Other programs", "614 MiB"),
         ("Free", "819 MiB"),
     ]
@@ -200,3 +200,17 @@ def test_a_point_outside_every_segment_is_nothing(
     assert bar.geometry_px.at(round(QPointF(bar.width() - 2, 0).x())) is None
     bar.set_marked(0)
     assert at(bar, 5) == themes.theme.colour("weights")
+
+
+def test_a_model_that_is_a_sliver_is_shown_enlarged(themes: ThemeManager, show: Show) -> None:
+    device = DeviceBudget(themes)
+    device.set_view(CPU_BUDGET, has_heading=False)
+    show(device)
+    assert device.detail.isVisible()
+    assert device.detail_caption.text() == "the model's 175 MiB, enlarged"
+    spans = device.detail.geometry_px.spans
+    assert [span.kind for span in spans] == ["weights", "kv_used", "kv_reserved", "compute"]
+    assert spans[-1].end >= device.detail.width() - 1
+    device.set_view(SPLIT_BUDGET, has_heading=False)
+    assert not device.detail.isVisible()
+    assert device.detail_caption.text() == ""

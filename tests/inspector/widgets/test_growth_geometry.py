@@ -76,3 +76,10 @@ def test_before_anything_is_used_all_is_ahead() -> None:
 def test_at_the_windows_end_nothing_is_ahead() -> None:
     _, ahead = split_at_now(replace(SPLIT_GROWTH, now=SPLIT_GROWTH.line[-1]))
     assert ahead == ()
+
+
+def test_the_plot_goes_a_little_beyond_the_window_not_to_the_trained_length() -> None:
+    view = GrowthView("f16", line(128 * KIB, 131072), 4096, trained_tokens=131072)
+    found = axes(view)
+    assert found.last_tokens == 5120
+    assert 5120 * 128 * KIB <= found.last_bytes <= 5120 * 128 * KIB * 1.35

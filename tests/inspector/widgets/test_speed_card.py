@@ -28,7 +28,7 @@ def test_measured_beside_predicted(card: SpeedCard) -> None:
     assert card.explanation.text().startswith("41 % of what this card could do")
     assert card.first_token.texts == ("First token", "240 ms")
     assert card.first_token_parts.text() == (
-        "template 4.00 ms · prefill 213 ms · 37 tokens new · 20,870 reused"
+        "template 4.00 ms · prefill 213 ms\n37 tokens new · 20,870 reused"
     )
     assert card.draft.texts == ("First token of the draft", "about 310 ms")
 
@@ -36,7 +36,7 @@ def test_measured_beside_predicted(card: SpeedCard) -> None:
 def test_parts_that_took_no_time_are_left_out(card: SpeedCard) -> None:
     assert CPU.speed is not None
     card.set_view(CPU.speed)
-    assert card.first_token_parts.text() == "prefill 400 ms · 137 tokens new"
+    assert card.first_token_parts.text() == "prefill 400 ms\n137 tokens new"
     assert card.draft.isHidden()
 
 
