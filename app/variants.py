@@ -8,6 +8,7 @@ before that (a refusal, a full disk, a cancel, the engine's death) leaves nothin
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 import threading
@@ -248,15 +249,21 @@ def _check_room(folder: Path, expected: Expected) -> None:
 
 
 def _scratch_file(target: Path) -> Path:
-    """Return an empty file of a name that nothing takes for a model."""
+    """Return the name of a file that is not there yet and that nothing takes for a model.
+
+    The engine makes it, so that it can remove it when this program is gone.
+
+    Raises:
+        VariantError: nothing can be written to its folder.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=_PART)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
     except OSError as error:
         raise VariantError(
             "disk", f"Nothing can be written to {target.parent}: {error.strerror}."
         ) from error
-    os.close(handle)
-    return Path(name)
+    return target.with_name(f"{target.name}.{secrets.token_hex(4)}{_PART}")
 
 
 def _give_name(scratch: Path, target: Path) -> None:
@@ -264,7 +271,6 @@ def _give_name(scratch: Path, target: Path) -> None:
     try:
         with scratch.open("rb") as file:
             os.fsync(file.fileno())
-        scratch.chmod(0o644 & ~_umask())
         try:
             os.link(scratch, target)  # unlike a rename, this never replaces a file
         except FileExistsError:
@@ -279,10 +285,3 @@ def _give_name(scratch: Path, target: Path) -> None:
         ) from error
     except OSError as error:
         raise VariantError("disk", f"{target} can't be written: {error.strerror}.") from error
-
-
-def _umask() -> int:
-    """Return the mask that new files get; it can be read only by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -161,7 +161,7 @@ def _unwritten(target: Path, expected: Expected, failure: BaseException) -> str 
     """Return a sentence if the file could not be written in full, None if it is something else."""
     try:
         free = shutil.disk_usage(target.parent).free
-        written = target.stat().st_size
+        written = target.stat().st_size if target.exists() else 0
     except OSError:
         return None
     stream = isinstance(failure, EngineFailure) and "iostream" in failure.message
