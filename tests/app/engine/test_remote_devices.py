@@ -23,7 +23,9 @@ from app.engine.protocol import (
     MemoryNow,
     ModelInfo,
     QueryMemory,
+    RemoteInfo,
 )
+from app.engine.qt_client import EngineProcess
 from app.machine import machine_for
 from gguf_tools.facts import read_facts
 from gguf_tools.plan import Plan, make_plan
@@ -335,8 +337,10 @@ def test_an_idle_engine_leaves_the_server_to_others(model: Path, server: RpcServ
 def test_bytes_over_the_network_are_those_predicted(starter: Path, server: RpcServer) -> None:
     tokens = 48
     with Network(server.endpoint) as network, EngineClient(remotes=[network.endpoint]) as client:
-        for gpu_layers, flash in ((-1, "on"), (12, "off")):
-            options = LoadOptions(n_ctx=2048, gpu_layers=gpu_layers, flash_attention=flash)
+        for options in (
+            LoadOptions(n_ctx=2048, flash_attention="on"),
+            LoadOptions(n_ctx=2048, gpu_layers=12, flash_attention="off"),
+        ):
             client.load(str(starter), options)
             plan = _plan(client, starter, options)
             _decode(client, 8)  # the graph is sent once, and then named again
@@ -389,3 +393,57 @@ def test_a_reply_over_rpc_is_the_processors(model: Path, server: RpcServer) -> N
 def _reply_whole(client: EngineClient) -> str:
     request = generate(_Speaks(client), chat("Hello"))
     return "".join(m.answer for m in client.generate(request) if isinstance(m, Chunk))
+
+
+# --- the window's client
+
+
+def test_the_windows_engine_takes_new_servers(qtbot: Any, model: Path, server: RpcServer) -> None:
+    engine = EngineProcess()
+    notices: list[str] = []
+    engine.notice.connect(notices.append)
+    nobody = f"127.0.0.1:{free_port()}"
+    try:
+        engine.start()
+        qtbot.waitUntil(lambda: engine.state.status == "idle", timeout=60_000)
+        assert _remotes(engine) == ()
+        first = engine.state.pid
+        # Without a model it starts again at once.
+        engine.use_remotes([server.endpoint, nobody])
+        qtbot.waitUntil(lambda: engine.state.status == "idle", timeout=60_000)
+        assert engine.state.pid != first
+        found = _remotes(engine)
+        assert [item.devices for item in found] == [("RPC0",), ()]
+        assert notices == [f"{found[1].problem} It is left out."]
+        # With one it goes on, and the next load has the new servers.
+        engine.load(str(model), LoadOptions(n_ctx=512))
+        qtbot.waitUntil(lambda: engine.state.status == "ready", timeout=60_000)
+        loaded = engine.state
+        engine.use_remotes([])
+        assert engine.state == loaded
+        assert _used(engine) == ("RPC0",)
+        engine.load(str(model), LoadOptions(n_ctx=512))
+        qtbot.waitUntil(lambda: engine.state.status == "ready", timeout=60_000)
+        assert _used(engine) == ()
+        # And back, while the engine before may still hold the server.
+        engine.use_remotes([server.endpoint])
+        for _ in range(2):
+            engine.load(str(model), LoadOptions(n_ctx=512))
+            qtbot.waitUntil(lambda: engine.state.status == "ready", timeout=60_000)
+            assert _used(engine) == ("RPC0",)
+    finally:
+        with qtbot.waitSignal(engine.closed, timeout=60_000):
+            engine.close()
+        engine.deleteLater()
+
+
+def _remotes(engine: EngineProcess) -> tuple[RemoteInfo, ...]:
+    hello = engine.state.hello
+    assert hello is not None
+    return hello.remotes
+
+
+def _used(engine: EngineProcess) -> tuple[str, ...]:
+    model = engine.state.model
+    assert model is not None
+    return model.devices_used
