@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -96,6 +96,16 @@ class AboutDialog(QDialog):
         column.addStretch(1)
         column.addLayout(foot)
         open_size(self, theme, 460, 340)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Be high enough for every fact: only now are the fonts known."""
+        layout = self.layout()
+        assert layout is not None
+        room = self.screen().availableGeometry().height()
+        self.resize(
+            self.width(), min(room, max(self.height(), layout.heightForWidth(self.width())))
+        )
+        super().showEvent(event)
 
     @Slot()
     def copy_report(self) -> None:
