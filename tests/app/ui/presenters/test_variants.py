@@ -16,6 +16,7 @@ from app.ui.models.variant_dialog import VariantDialog
 from app.ui.presenters.variants import VariantPresenter
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import read_facts
+from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.tiny_gguf import write_tiny_model
 
 _WAIT_MS = 60_000
@@ -53,7 +54,6 @@ def test_a_variant_is_made(qtbot: QtBot, presenter: VariantPresenter, paths: Pat
     options = {option.key: option for option in dialog.table.options}
     assert options["Q8_0"].size_bytes is not None
     assert options["F32"].problem == "what the file is already"
-    assert options["IQ1_S"].problem == "needs an importance matrix"
     assert dialog.allowed.isHidden()  # nothing is quantised yet
     choose(dialog, "Q8_0")
     target = paths.models / "Tiny-1M-Q8_0.gguf"
@@ -100,6 +100,28 @@ def test_a_cancelled_variant_leaves_nothing(
     assert told.args == ["Cancelled; nothing was kept.", "info"]
     assert list(paths.models.iterdir()) == []
     assert presenter.dialog is None
+
+
+def test_types_with_few_bits_need_an_importance_matrix(
+    qtbot: QtBot, presenter: VariantPresenter, tmp_path: Path
+) -> None:
+    shape = ShapeModel(
+        layers=2, embedding=256, heads=4, kv_heads=2, feed_forward=512, vocabulary=256, kind="F16"
+    )
+    source = shape.builder().write(tmp_path / "shape-F16.gguf")
+    dialog = opened(qtbot, presenter, source)
+    problems = {option.key: option.problem for option in dialog.table.options}
+    assert problems["IQ1_S"] == "needs an importance matrix"
+    assert problems["Q4_K_M"] == ""
+    chosen = dialog.table.chosen()
+    assert chosen is not None
+    assert chosen.key == "Q4_K_M"
+    about = {option.key: option.about for option in dialog.table.options}
+    assert "larger than the source" in about["F32"]
+    # With one it can be made.
+    dialog.imatrix.setText(str(tmp_path / "imatrix.gguf"))
+    dialog.imatrix_changed.emit(dialog.imatrix.text())
+    qtbot.waitUntil(lambda: not next(o for o in dialog.table.options if o.key == "IQ1_S").problem)
 
 
 def test_a_file_that_is_none_is_told(
