@@ -28,6 +28,8 @@ _CLOSE: Final[dict[CellKey, int]] = {
     "realistic": 62,
 }
 _GAPS: Final = (14, 9)
+_TINY_PX: Final = 560
+_TINY: Final[frozenset[CellKey]] = frozenset({"context", "users", "ceiling"})  # left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,16 @@ def is_narrow(width_px: int, scale: float) -> bool:
 
 
 def columns(width_px: int, scale: float) -> tuple[Column, ...]:
-    """Return the columns of a row ``width_px`` wide; what the others leave is the bar's."""
+    """Return the columns of a row ``width_px`` wide; what the others leave is the bar's.
+
+    Columns that are left out of a very narrow row have no width.
+    """
     narrow = is_narrow(width_px, scale)
     widths = {key: round(value * scale) for key, value in (_CLOSE if narrow else _WIDE).items()}
+    left_out = _TINY if width_px < _TINY_PX * scale else frozenset()
+    widths.update(dict.fromkeys(left_out, 0))
     gap = round(_GAPS[narrow] * scale)
-    left = width_px - sum(widths.values()) - gap * (len(CELLS) - 1)
+    left = width_px - sum(widths.values()) - gap * (len(CELLS) - len(left_out) - 1)
     least = round(_LEAST_BAR_PX * scale)
     for key in ("machine", "verdict"):  # with large text words give way, and are shortened
         taken = min(max(least - left, 0), widths[key] // 3)
@@ -64,11 +71,11 @@ def columns(width_px: int, scale: float) -> tuple[Column, ...]:
     found, at = [], 0
     for key in CELLS:
         found.append(Column(key, at, widths[key]))
-        at += widths[key] + gap
+        at += 0 if key in left_out else widths[key] + gap
     return tuple(found)
 
 
 def column_at(placed: tuple[Column, ...], x: int) -> Column | None:
     """Return the column at a pixel, the gap behind it included."""
-    found = [column for column in placed if column.start <= x]
+    found = [column for column in placed if column.start <= x and column.width > 0]
     return found[-1] if found else None

@@ -26,6 +26,7 @@ from inspector.planner_setup import PlannerSettings
 __all__ = ["PlannerForm"]
 
 _NARROW_PX: Final = 880
+_TINY_PX: Final = 540
 _LEAST_CONTEXT: Final = 256
 _MOST_CONTEXT: Final = 4_194_304
 _MOST_CHATS: Final = 256
@@ -51,7 +52,7 @@ class PlannerForm(QFrame):
         self._themes = themes
         self._settings = PlannerSettings()
         self._filling = False
-        self._is_narrow: bool | None = None
+        self._per_row = 0
 
         self.model = ChoiceBox(self)
         self.context = CountField(_LEAST_CONTEXT, _MOST_CONTEXT, 1024, self)
@@ -103,7 +104,7 @@ class PlannerForm(QFrame):
         self._connect()
         themes.changed.connect(self._space)
         self._space()
-        self._arrange(narrow=False)
+        self._arrange(len(self._fields))
 
     def set_state(
         self, settings: PlannerSettings, facts: FormFacts, *, own: bool, has_row: bool
@@ -142,9 +143,10 @@ class PlannerForm(QFrame):
         self.problem.setVisible(bool(sentence))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Set the fields in one row or in two."""
+        """Set the fields in as many rows as they need."""
         super().resizeEvent(event)
-        self._arrange(narrow=self.width() < _NARROW_PX * self._themes.theme.scale)
+        width = self.width() / self._themes.theme.scale
+        self._arrange(len(self._fields) if width >= _NARROW_PX else 4 if width >= _TINY_PX else 2)
 
     def minimumSizeHint(self) -> QSize:
         """Allow any width."""
@@ -203,13 +205,12 @@ class PlannerForm(QFrame):
             self._settings = settings
             self.changed.emit(settings)
 
-    def _arrange(self, *, narrow: bool) -> None:
-        if narrow == self._is_narrow:
+    def _arrange(self, per_row: int) -> None:
+        if per_row == self._per_row:
             return
-        self._is_narrow = narrow
+        self._per_row = per_row
         for field in self._fields:
             self._grid.removeWidget(field)
-        per_row = 4 if narrow else len(self._fields)
         for index, field in enumerate(self._fields):
             self._grid.addWidget(field, index // per_row, index % per_row)
         for column in range(len(self._fields)):

@@ -106,6 +106,7 @@ class MachineDialog(QDialog):
         self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
         self._ok.setText(self.tr("Add") if spec is None else self.tr("Change"))
         self._ok.setDefault(True)
+        self._ok.setProperty("kind", "primary")
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
         self._lay_out()

@@ -227,6 +227,8 @@ class MachineRow(QWidget):
             if len(view.bars) > 1:
                 draw_bar_name(painter, theme, placed, view.bars[index].name)
         for key in CELLS[2:]:
+            if self._column(key).width == 0:
+                continue
             token = _TOKENS[view.tone] if key == "verdict" else "ink"
             self._draw_pair(
                 painter, theme, self._column(key), view.texts.get(key, ""),
@@ -270,8 +272,9 @@ class MachineRow(QWidget):
         return self.explanation("bar")
 
     def _mark(self, by: int) -> None:
-        at = CELLS.index(self._marked) + by if self._marked is not None else (0 if by > 0 else -1)
-        self._marked = CELLS[at % len(CELLS)]
+        shown = [column.key for column in self._columns if column.width > 0]
+        at = shown.index(self._marked) + by if self._marked in shown else (0 if by > 0 else -1)
+        self._marked = shown[at % len(shown)]
         self.update()
         lines = self.explanation(self._marked)
         column = self._column(self._marked)

@@ -106,7 +106,9 @@ class ModelDialog(QDialog):
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
         )
-        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setText(self.tr("Plan this model"))
+        ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        ok.setText(self.tr("Plan this model"))
+        ok.setProperty("kind", "primary")
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
         whole = QVBoxLayout(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFont, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -86,12 +86,14 @@ class ModelPopup(QFrame):
         for title, entries in groups:
             if not entries:
                 continue
-            heading = QListWidgetItem(title, self.list)
+            heading = QListWidgetItem(title.upper(), self.list)
             heading.setFlags(Qt.ItemFlag.NoItemFlags)
             heading.setSizeHint(row)
+            heading.setFont(self._themes.theme.font(11, QFont.Weight.DemiBold))
             for entry in entries:
                 size = None if entry.size_bytes is None else format_bytes(entry.size_bytes)
-                parts = [entry.name, entry.quantization, size, entry.found_in]
+                quantization = "" if entry.quantization in entry.name else entry.quantization
+                parts = [entry.name, quantization, size, entry.found_in]
                 text = " · ".join(part for part in parts if part)
                 item = QListWidgetItem(text, self.list)
                 item.setSizeHint(row)

@@ -34,6 +34,7 @@ __all__ = ["PlannerPage"]
 
 _NARROW_PX: Final = 620
 _TAG_PX: Final = 760
+_TINY_PX: Final = 520
 
 
 class _ChartCard(QFrame):
@@ -190,6 +191,9 @@ class PlannerPage(QWidget):
         super().resizeEvent(event)
         narrow = self.width() < _NARROW_PX * self._themes.theme.scale
         self._tag.setVisible(self.width() >= _TAG_PX * self._themes.theme.scale)
+        is_tiny = self.width() < _TINY_PX * self._themes.theme.scale
+        for button, text in self._texts.items():
+            button.setText("" if is_tiny else text)
         self._charts.setDirection(
             QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
         )
@@ -224,6 +228,10 @@ class PlannerPage(QWidget):
         row.addWidget(self._said)
         for button in (self.examples, self.add, self.save):
             row.addWidget(button)
+        self._texts = {button: button.text() for button in (self.add, self.save)}
+        for button, text in self._texts.items():
+            button.setAccessibleName(text)
+            button.setToolTip(text)
         return row
 
     @Slot()

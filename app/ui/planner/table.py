@@ -88,6 +88,8 @@ class TableHead(QWidget):
         metrics = QFontMetricsF(font)
         labels = self.labels()
         for column in columns(self.width(), theme.scale):
+            if column.width == 0:
+                continue
             start = column.start + (theme.px(11) if column.key == "machine" else 0)
             rect = QRectF(start, 0, column.end - start, self.height() - theme.px(6))
             text = metrics.elidedText(

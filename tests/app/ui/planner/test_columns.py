@@ -16,10 +16,19 @@ def test_columns_fill_the_row_without_overlapping(width: int, scale: float) -> N
     placed = columns(width, scale)
     assert [column.key for column in placed] == list(CELLS)
     assert placed[0].start == 0
-    for one, next_one in pairwise(placed):
+    shown = [column for column in placed if column.width > 0]
+    for one, next_one in pairwise(shown):
         assert one.end < next_one.start
     if scale == 1.0 or width > 900:
         assert placed[-1].end == width
+
+
+def test_a_very_narrow_row_leaves_columns_out() -> None:
+    placed = columns(372, 1.0)
+    shown = [column.key for column in placed if column.width > 0]
+    assert shown == ["machine", "bar", "verdict", "realistic"]
+    assert placed[-1].end == 372
+    assert {column_at(placed, x).key for x in range(372)} == set(shown)  # type: ignore[union-attr]
 
 
 def test_the_bar_takes_what_is_left() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.planner.fields import CountField, LogSlider, parse_count
+from app.ui.planner.fields import CountField, LogSlider, PlainChoice, parse_count
 
 
 @pytest.mark.parametrize(
@@ -84,3 +86,18 @@ def test_limits_of_the_slider_keep_its_value(qtbot: QtBot) -> None:
     assert slider.count_at(slider.maximum()) == 40_960
     slider.set_count(100_000)
     assert slider.value() == slider.maximum()
+
+
+def test_the_wheel_belongs_to_the_page(qtbot: QtBot) -> None:
+    field, slider, choice = CountField(1, 100), LogSlider(1, 100), PlainChoice()
+    choice.addItems(["a", "b"])
+    for widget in (field, slider, choice):
+        qtbot.addWidget(widget)
+        event = QWheelEvent(
+            QPointF(2, 2), QPointF(2, 2), QPoint(0, 0), QPoint(0, -120),
+            Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier,
+            Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.sendEvent(widget, event)
+        assert not event.isAccepted()
+    assert (field.value(), slider.value(), choice.currentIndex()) == (1, 0, 0)
