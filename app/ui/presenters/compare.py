@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,20 +12,21 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.compare.events import Began, Event, Noticed, PhaseChanged, Piece, VariantFinished
 from app.compare.opener import opener
-from app.compare.request import CompareError, CompareRequest, Prepared, prepare
+from app.compare.request import CompareError, Prepared, prepare
 from app.compare.runner import Comparison
-from app.compare.texts import TextError, builtin_text, read_quality_text
+from app.compare.texts import QualityText, TextError
 from app.data.comparisons import Comparisons
 from app.data.state import StateFile
 from app.engine.qt_client import EngineProcess
 from app.paths import Paths
-from app.settings import Settings, atomic_write
+from app.settings import Settings
 from app.ui import tasks
 from app.ui.compare.chooser import VariantsDialog
-from app.ui.compare.options import COMPARE_SETTINGS, CompareOptionsDialog, default_options
+from app.ui.compare.options import CompareOptionsDialog
 from app.ui.compare.page import ComparePage
 from app.ui.compare.views import SetupView, TableView, VariantChoice
 from app.ui.main_window import MainWindow
+from app.ui.presenters.compare_report import write_report
 from app.ui.presenters.compare_views import (
     bar_views,
     column_views,
@@ -38,16 +39,14 @@ from app.ui.presenters.compare_views import (
     phase_words,
     table_view,
 )
+from app.ui.presenters.compare_wish import keep_wish, quality_text, read_wish, request_of
 from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.theme import ThemeManager
-from inspector.compare.records import ComparisonRecord, ComparisonSettings
-from inspector.compare.report import comparison_as_json, comparison_as_markdown
+from inspector.compare.records import ComparisonRecord
 
 __all__ = ["ComparePresenter"]
 
 PAGE: Final = "compare"
-_BLOB: Final = "compare"
-_FIRST_PROMPT: Final = "Explain in three sentences why decode speed follows memory bandwidth."
 # Shares of a variant's run, for one bar over all: loading, answering, measuring, quality.
 _WEIGHTS: Final = {
     "loading": 0.0,
@@ -83,10 +82,7 @@ class ComparePresenter(QObject):
         self._window = window
         self._themes = themes
         self._kept = Comparisons(paths.comparisons)
-        self._options = default_options()
-        self._chosen: tuple[str, ...] = ()
-        self._reference: str | None = None
-        self._prompt = _FIRST_PROMPT
+        self.wish = read_wish(state)
         self._problem = ""
         self._comparison: Comparison | None = None
         self._phases: dict[int, PhaseChanged] = {}
@@ -97,8 +93,7 @@ class ComparePresenter(QObject):
         window.add_page(PAGE, self.tr("Compare"), "compare", self.page)
         self._told.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
         self._connect()
-        self._read_state()
-        self.page.setup.prompt.setPlainText(self._prompt)
+        self.page.setup.prompt.setPlainText(self.wish.prompt)
         self._show()
 
     def _connect(self) -> None:
@@ -130,19 +125,15 @@ class ComparePresenter(QObject):
         if self.is_running:
             self.page.say(self.tr("A comparison is running; stop it first."))
             return
-        self._chosen = tuple(paths)
-        if self._reference not in self._chosen:
-            self._reference = None
-        self._keep_state()
+        self._wish(chosen=tuple(paths))
         self._prepare()
 
     @Slot(int)
     def set_reference(self, index: int) -> None:
         """Hold the other variants against this one from the next run on."""
         if not self.is_running and self.record is not None:
-            self._reference = self.record.variants[index].path
-            self._chosen = tuple(variant.path for variant in self.record.variants)
-            self._keep_state()
+            paths = tuple(variant.path for variant in self.record.variants)
+            self._wish(chosen=paths, reference=paths[index])
             self._prepare()
 
     @Slot(int)
@@ -168,9 +159,9 @@ class ComparePresenter(QObject):
             for entry in group.variants
             if entry.usable
         ]
-        dialog = VariantsDialog(self._themes, choices, self._chosen, self._window)
+        dialog = VariantsDialog(self._themes, choices, self.wish.chosen, self._window)
         known = {choice.path for choice in choices}
-        for path in self._chosen:
+        for path in self.wish.chosen:
             if path not in known:
                 dialog.add_file(path)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -180,7 +171,7 @@ class ComparePresenter(QObject):
     @Slot()
     def open_options(self) -> None:
         """Let the user change what all variants share."""
-        dialog = CompareOptionsDialog(self._themes, self._options, self._window)
+        dialog = CompareOptionsDialog(self._themes, self.wish.options, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.taken.connect(self.set_options)
         dialog.open()
@@ -188,22 +179,21 @@ class ComparePresenter(QObject):
     @Slot(object)
     def set_options(self, values: dict[str, Any]) -> None:
         """Take what all variants share."""
-        self._options = self._options | values
-        self._keep_state()
+        self._wish(options={**self.wish.options, **values})
         self._show_setup()
 
     def _prepare(self) -> None:
         """Read the files and show what they say, without running anything."""
         self._problem = ""
         self._phases, self._answers = {}, {}
-        if len(self._chosen) < 2:
+        if len(self.wish.chosen) < 2:
             self.record = None
             self._show()
             return
-        request = self._request(text="")
+        request = request_of(self.wish, QualityText("", ""))
 
         def done(prepared: Prepared) -> None:
-            if prepared.request.paths == tuple(Path(path) for path in self._chosen):
+            if prepared.request.paths == tuple(Path(path) for path in self.wish.chosen):
                 self.record = ComparisonRecord(
                     at_ms=0,
                     settings=prepared.request.settings,
@@ -221,35 +211,13 @@ class ComparePresenter(QObject):
 
         tasks.run(lambda: prepare(request), done, failed, self)
 
-    def _request(self, text: str, text_name: str = "") -> CompareRequest:
-        values = self._options
-        kv_type = str(values["kv_type"])
-        paths = tuple(Path(path) for path in self._chosen)
-        reference = None
-        if self._reference in self._chosen:
-            reference = self._chosen.index(self._reference)
-        return CompareRequest(
-            paths=paths,
-            settings=ComparisonSettings(
-                prompt=self._prompt,
-                system=str(values["system"]),
-                temperature=float(values["temperature"]),
-                seed=values["seed"],
-                max_tokens=int(values["max_tokens"]),
-                n_ctx=values["n_ctx"],
-                type_k=kv_type,
-                type_v=kv_type,
-                gpu_layers=int(values["gpu_layers"]),
-                threads=values["threads"],
-                together=bool(values["together"]),
-                measure_rates=bool(values["measure_rates"]),
-                quality=bool(values["quality"]),
-                text_name=text_name,
-                text_tokens=int(values["text_tokens"]),
-            ),
-            text=text,
-            reference=reference,
-        )
+    def _wish(self, **changes: Any) -> None:
+        """Take another wish and keep it."""
+        wish = replace(self.wish, **changes)
+        if wish.reference not in wish.chosen:
+            wish = replace(wish, reference=None)
+        self.wish = wish
+        keep_wish(self._state, wish)
 
     # --- the run
 
@@ -261,23 +229,19 @@ class ComparePresenter(QObject):
         if self._engine.state.busy:
             self.page.say(self.tr("The chat's engine is busy; wait for it or stop it."))
             return
-        self._prompt = prompt
-        self._chosen = tuple(variant.path for variant in self.record.variants)
-        self._keep_state()
-        text_path = self._options["text_path"]
+        self._wish(prompt=prompt, chosen=tuple(variant.path for variant in self.record.variants))
         try:
-            text = read_quality_text(Path(text_path).expanduser()) if text_path else builtin_text()
+            text = quality_text(self.wish)
         except TextError as error:
             self.page.say(str(error))
             return
         self.page.say("")
+        # What was left of an earlier run must not stand beside the new one.
         self._phases, self._answers = {}, {}
         self._shown_variant = None
-        # What was left of an earlier run must not stand beside the new one.
-        request = self._request(text.text, text.name)
         endpoints = tuple(self._settings.get("rpc"))
         comparison = Comparison(
-            request,
+            request_of(self.wish, text),
             opener(self._state, endpoints or None),
             self._state,
             self._told.emit,
@@ -296,7 +260,7 @@ class ComparePresenter(QObject):
     def close(self) -> None:
         """End the run because the program ends."""
         self.stop()
-        self._keep_state()
+        self._wish(prompt=self.page.setup.prompt.toPlainText())
 
     @Slot(object)
     def _on_event(self, event: Event) -> None:
@@ -372,10 +336,9 @@ class ComparePresenter(QObject):
         self._phases, self._answers = {}, {}
         self._problem = ""
         self._shown_variant = None
-        self._chosen = tuple(variant.path for variant in record.variants)
-        self._reference = record.variants[record.reference].path
-        self._prompt = record.settings.prompt
-        self.page.setup.prompt.setPlainText(self._prompt)
+        paths = tuple(variant.path for variant in record.variants)
+        self._wish(chosen=paths, reference=paths[record.reference], prompt=record.settings.prompt)
+        self.page.setup.prompt.setPlainText(self.wish.prompt)
         self._show()
 
     @Slot(str)
@@ -390,34 +353,15 @@ class ComparePresenter(QObject):
     @Slot(str)
     def save_report(self, path: str) -> None:
         """Write the comparison as Markdown, JSON or a picture, by the name's ending."""
-        record = self.record
-        if record is None:
-            return
-        ending = Path(path).suffix.lower()
-        try:
-            if ending == ".png":
-                if not self.page.picture().save(path, "PNG"):
-                    raise OSError(self.tr("the picture can't be written there"))
-            else:
-                text = (
-                    json.dumps(comparison_as_json(record), ensure_ascii=False, indent=2) + "\n"
-                    if ending == ".json"
-                    else comparison_as_markdown(record)
-                )
-                atomic_write(Path(path), text.encode("utf-8"))
-        except OSError as error:
-            self.page.say(
-                self.tr("The report can't be written: {0}.").format(error.strerror or str(error))
-            )
-            return
-        self.page.say(self.tr("Saved as {0}.").format(Path(path).name))
+        if self.record is not None:
+            self.page.say(write_report(self.record, path, self.page))
 
     # --- what is shown
 
     @Slot()
     def _on_shown(self) -> None:
         self._list_kept()
-        if self.record is None and self._chosen and not self.is_running:
+        if self.record is None and self.wish.chosen and not self.is_running:
             self._prepare()
 
     def _show(self) -> None:
@@ -467,7 +411,7 @@ class ComparePresenter(QObject):
 
     @Slot()
     def _show_setup(self) -> None:
-        values = self._options
+        values = self.wish.options
         options = self.tr("Temperature {0:g} · seed {1} · {2} tokens · {3} · KV {4}").format(
             values["temperature"],
             values["seed"],
@@ -517,42 +461,3 @@ class ComparePresenter(QObject):
             later = [value for value in _WEIGHTS.values() if value > start] or [1.0]
             total += start + (min(later) - start) * (event.fraction or 0.0)
         return total / len(record.variants)
-
-    # --- what is remembered
-
-    def _keep_state(self) -> None:
-        self._state.set_blob(
-            _BLOB,
-            json.dumps(
-                {
-                    "options": self._options,
-                    "chosen": self._chosen,
-                    "reference": self._reference,
-                    "prompt": self.page.setup.prompt.toPlainText(),
-                }
-            ).encode("utf-8"),
-        )
-
-    def _read_state(self) -> None:
-        """Take what was kept; anything that is not as it should be is left at its default."""
-        try:
-            kept = json.loads(self._state.blob(_BLOB) or b"{}")
-        except ValueError:
-            return
-        if not isinstance(kept, dict):
-            return
-        options = kept.get("options")
-        for setting in COMPARE_SETTINGS:
-            if isinstance(options, dict) and setting.key in options:
-                try:
-                    self._options[setting.key] = setting.check(options[setting.key])
-                except ValueError:
-                    continue
-        chosen = kept.get("chosen")
-        if isinstance(chosen, list) and all(isinstance(path, str) for path in chosen):
-            self._chosen = tuple(path for path in chosen if Path(path).is_file())
-        reference, prompt = kept.get("reference"), kept.get("prompt")
-        if isinstance(reference, str):
-            self._reference = reference
-        if isinstance(prompt, str):
-            self._prompt = prompt

@@ -1,0 +1,187 @@
+"""Comparing variants in the window, with real engines over tiny models."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from app.ui.presenters.compare import PAGE
+from tests.app.engine.conftest import FakeScript
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
+from tests.helpers.window import Program
+
+Open = Callable[..., Program]
+FIRST = (" red", " green", " blue", "<|im_end|>")
+OTHER = (" red", " yellow", " blue", "<|im_end|>")
+COLOURS = (" red", " green", " yellow", " blue")
+QUICK = {"text_tokens": 512, "max_tokens": 20, "n_ctx": 1024, "measure_rates": False}
+
+
+@pytest.fixture
+def variants(tmp_path: Path) -> list[str]:
+    """Three models of one vocabulary; the second one says something else."""
+    found = []
+    for name, script, layers in (("Q8_0", FIRST, 3), ("Q4_0", OTHER, 2), ("Q2_K", FIRST, 1)):
+        tiny = TinyModel(script=script, layers=layers, extra_tokens=COLOURS, context=1024)
+        found.append(str(write_tiny_model(tmp_path / f"Tiny-{name}.gguf", tiny)))
+    return found
+
+
+def _open(program: Program, variants: list[str], **options: Any) -> None:
+    compare = program.app.compare
+    compare.set_options(QUICK | options)
+    compare.choose(variants)
+    program.until(lambda: compare.record is not None)
+    assert compare.page.isVisible()
+
+
+def _run(program: Program) -> None:
+    compare = program.app.compare
+    compare.start("Name three colours.")
+    assert compare.is_running
+    program.until(lambda: not compare.is_running, 120_000)
+
+
+def test_variants_answer_are_measured_kept_and_opened_again(
+    open_program: Open, variants: list[str], tmp_path: Path
+) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    _open(program, variants)
+    assert compare.record is not None
+    assert [Path(v.path).stem for v in compare.record.variants] == [
+        "Tiny-Q8_0",
+        "Tiny-Q4_0",
+        "Tiny-Q2_K",
+    ]
+    _run(program)
+    record = compare.record
+    assert record is not None
+    assert [v.status for v in record.variants] == ["done"] * 3, [v.failure for v in record.variants]
+    assert [v.answer for v in record.variants] == [
+        " red green blue",
+        " red yellow blue",
+        " red green blue",
+    ]
+    cards = compare.page._cards
+    marks = {
+        key: [s.cursor.selectedText() for s in card.text.extraSelections()]
+        for key, card in cards.items()
+    }
+    assert marks[1] == ["yellow"]
+    assert marks[2] == []
+    # Quality is held against the reference, which is the largest.
+    quality = record.variants[1].quality
+    assert quality is not None
+    assert quality.mean_kl is not None
+    assert quality.mean_kl.value > 0
+    assert not compare.page.table.isHidden()
+    # Every engine is gone.
+    assert not [p for p in psutil.Process().children() if p.pid != program.app.engine.state.pid]
+
+    for name, start in (("r.md", "# "), ("r.json", "{")):
+        compare.save_report(str(tmp_path / name))
+        assert (tmp_path / name).read_text().startswith(start)
+    assert json.loads((tmp_path / "r.json").read_text())["rows"][1]["label"]
+    compare.save_report(str(tmp_path / "r.png"))
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    compare.save_report(str(tmp_path / "no" / "r.md"))
+    assert "can't be written" in compare.page._said.text()
+    program.close()
+
+    again = open_program()
+    again.app.window.show_page(PAGE)
+    again.until(lambda: bool(again.app.compare.page._earlier))
+    (kept,) = again.app.compare.page._earlier
+    again.app.compare.open_kept(kept.key)
+    assert again.app.compare.record == record
+    again.app.compare.delete_kept(kept.key)
+    again.until(lambda: not again.app.compare.page._earlier)
+
+
+def test_killed_engine_marks_its_variant_and_the_others_go_on(
+    open_program: Open, variants: list[str]
+) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    _open(program, variants, quality=False, max_tokens=800, n_ctx=1024)
+    killed: list[int] = []
+    own = program.app.engine.state.pid
+
+    def kill(event: object) -> None:
+        if killed or getattr(event, "phase", "") not in {"reading", "writing"}:
+            return
+        if getattr(event, "index", 0) == 1:
+            for child in psutil.Process().children():
+                if child.pid != own:
+                    killed.append(child.pid)
+                    os.kill(child.pid, signal.SIGKILL)
+
+    compare._told.connect(kill)
+    _run(program)
+    assert killed
+    record = compare.record
+    assert record is not None
+    statuses = [v.status for v in record.variants]
+    assert statuses.count("done") == 2
+    assert statuses[1] == "failed"
+    assert record.variants[1].failure
+    assert record.variants[1].failure in compare.page._cards[1].text.toPlainText()
+
+
+def test_stop_ends_it_and_keeps_what_is_known(open_program: Open, variants: list[str]) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    _open(program, variants)
+    compare.start("Name three colours.")
+    program.until(lambda: bool(compare._answers), 60_000)
+    compare.stop()
+    program.until(lambda: not compare.is_running)
+    assert compare.record is not None
+    assert compare.record.cancelled
+    assert "cancelled" in [v.status for v in compare.record.variants]
+
+
+def test_close_in_the_middle_leaves_no_engine(open_program: Open, variants: list[str]) -> None:
+    program = open_program().ready()
+    _open(program, variants)
+    program.app.compare.start("Name three colours.")
+    program.until(lambda: bool(program.app.compare._phases), 60_000)
+    program.close()  # `no_child_left` looks for engines
+
+
+def test_what_cannot_be_compared_is_said(
+    open_program: Open, variants: list[str], tmp_path: Path
+) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"no model")
+    compare.choose([variants[0], str(broken)])
+    program.until(lambda: bool(compare._problem))
+    assert "broken.gguf" in compare.page.setup._problem.text()
+    assert not compare.page.setup.run.isEnabled()
+    compare.choose(variants[:1])
+    assert compare.record is None
+    assert not compare.page.setup.run.isEnabled()
+
+
+def test_busy_chat_is_not_disturbed(
+    open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
+) -> None:
+    fake_script(replies=["word " * 400], decode_per_s=200)
+    program = open_program(model).ready()
+    program.send("Hello")
+    _open(program, variants)
+    program.app.compare.start("Name three colours.")
+    assert not program.app.compare.is_running
+    assert "busy" in program.app.compare.page._said.text()
+    program.app.controller.stop()
+    program.answered()
