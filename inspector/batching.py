@@ -43,9 +43,7 @@ def alone_per_s(turns: Sequence[TurnRecord]) -> float | None:
     rates = [
         turn.stats.decode_per_s
         for turn in turns
-        if turn.stats.replies_at_once == 1
-        and not turn.stats.drafted_tokens
-        and turn.stats.decode_per_s is not None
+        if turn.stats.is_alone and turn.stats.decode_per_s is not None
     ]
     return median(rates) if rates else None
 

@@ -42,7 +42,7 @@ class DecodeSample(msgspec.Struct, frozen=True, array_like=True):
 
 def samples_of(stats: TurnStats) -> tuple[DecodeSample, ...]:
     """Return what a turn says about decoding: nothing if it was short or not a plain decode."""
-    if stats.reply_tokens < _LEAST_TOKENS or stats.replies_at_once > 1 or stats.drafted_tokens:
+    if stats.reply_tokens < _LEAST_TOKENS or not stats.is_alone:
         return ()
     return tuple(
         DecodeSample(depth, 1.0 / rate)

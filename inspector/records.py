@@ -75,6 +75,11 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     accepted_tokens: int = 0
 
     @property
+    def is_alone(self) -> bool:
+        """Tell whether each reading of the weights gave one token, as the ceiling assumes."""
+        return self.replies_at_once == 1 and not self.drafted_tokens
+
+    @property
     def accepted_share(self) -> float | None:
         """Share of the drafted tokens that were right, 0 to 1, None without a draft."""
         return self.accepted_tokens / self.drafted_tokens if self.drafted_tokens else None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from inspector.batching import alone_per_s, batch_sentence, draft_sentence
 from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
 from inspector.records import TurnStats
 from inspector.session import Session
@@ -44,14 +45,16 @@ _BY_ARITHMETIC: Final = 0.85  # of the ceiling: what reading alone reaches on a 
 _PREDICTED_POINTS: Final = 48
 _PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
 
-Kind: TypeAlias = Literal["unknown", "inside", "above", "below"]
+Kind: TypeAlias = Literal["unknown", "inside", "above", "below", "shared"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """How a measured decode rate stands to the prediction at its depth.
 
-    ``causes`` are sentences, the most telling first; empty where nothing explains the gap.
+    ``causes`` are sentences, the most telling first; empty where nothing explains the gap. A
+    ``shared`` one is of a batch or a draft, where a reading of the weights served several tokens:
+    the ceiling of one token a reading says nothing about it.
     """
 
     kind: Kind
@@ -63,6 +66,8 @@ class Verdict:
     def sentence(self) -> str:
         """Say what it means; empty if there is nothing to say."""
         point, measured = self.point, self.measured
+        if self.kind == "shared":
+            return self.causes[0]
         if point is None or measured is None or point.ceiling is None or point.low is None:
             return ""
         if self.kind == "above":
@@ -92,6 +97,9 @@ def judge(session: Session) -> Verdict:
     stats = turn.stats
     measured = stats.decode_per_s
     point = plan.rate_at(stats.mean_depth_tokens)
+    shared = _shared(session, stats)
+    if shared:
+        return Verdict(kind="shared", measured=measured, point=point, causes=(shared,))
     if measured is None or stats.reply_tokens < _LEAST_TOKENS or point is None:
         return Verdict(kind="unknown", measured=measured, point=point)
     if point.ceiling is None or point.low is None:
@@ -103,6 +111,12 @@ def judge(session: Session) -> Verdict:
         causes = tuple(_too_slow(session, plan, stats))
         return Verdict(kind="below", measured=measured, point=point, causes=causes)
     return Verdict(kind="inside", measured=measured, point=point)
+
+
+def _shared(session: Session, stats: TurnStats) -> str:
+    """Say what a reading of the weights gave that served several tokens; empty if none did."""
+    alone = alone_per_s(session.comparable)
+    return batch_sentence(stats, alone) or draft_sentence(stats, alone)
 
 
 def _too_fast(plan: PlanRecord) -> Iterator[str]:
@@ -224,6 +238,7 @@ def speed_view(session: Session) -> SpeedView | None:
         measured_over_depth=tuple(
             DepthPoint(depth, rate)
             for turn in session.comparable
+            if turn.stats.is_alone
             for depth, rate in turn.stats.rates_along()
         ),
         predicted_over_depth=_predicted(session.plan),

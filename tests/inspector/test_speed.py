@@ -250,3 +250,28 @@ def test_what_was_measured_here_is_said_and_a_slow_computer_stays_one(session: S
     assert view.decode.predicted_basis == "measured"
     assert "By 12 measured rates of this model on this computer" in view.decode.formula
     assert at_rate(session, 33) == "inside"
+
+
+def test_batch_and_draft_are_not_held_against_the_ceiling_of_one_token(session: Session) -> None:
+    alone = turn(reply_tokens=101, decode_s=2.0)
+    batch = turn(
+        reply_tokens=101,
+        decode_s=5.0,
+        replies_at_once=3,
+        batch_reply_tokens=303,
+        batch_decode_s=5.0,
+    )
+    draft = turn(reply_tokens=101, decode_s=0.2, drafted_tokens=80, accepted_tokens=60)
+    session.conversation([alone, batch])
+    said = judge(session)
+    assert said.kind == "shared"
+    assert said.sentence.startswith("3 replies at once: 60 tok/s together, 20.0 each")
+    assert "One alone wrote 50.0" in said.sentence
+    session.conversation([alone, batch, draft])
+    said = judge(session)
+    assert said.sentence.startswith("The draft model guessed 80 tokens and 75 % of them were right")
+    view = speed_view(session)
+    assert view is not None
+    assert not view.alarming
+    # Their rates are no points of the curve.
+    assert [point.per_s for point in view.measured_over_depth] == [pytest.approx(50.0)]
