@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from app.data.drivers import CardSample
 from app.data.probe import (
     Reported,
     host_device,
@@ -17,6 +18,7 @@ from app.data.probe import (
 from app.data.state import StateFile
 from app.engine.bandwidth import measure_bandwidth, probe_size
 from app.engine.protocol import DeviceInfo, Hello
+from app.engine.recording import DriverSays
 from app.engine.threads import choose_threads, cpu_name
 from app.paths import default_paths
 from gguf_tools.hardware import HardwareTable, parse_hardware
@@ -27,12 +29,16 @@ from resources.loader import read_text
 
 __all__ = [
     "bandwidth_for",
+    "drivers_say",
     "hardware_table",
     "machine_for",
     "processor",
     "reported",
     "state_file",
 ]
+
+
+_BACKENDS = {"NVIDIA": ("CUDA", "VULKAN"), "AMD": ("ROCM", "HIP", "VULKAN")}
 
 
 def state_file() -> StateFile:
@@ -107,6 +113,41 @@ def machine_for(
     names = device_names(devices)
     chosen = (item for item in machine.accelerators if is_named(names, item.name, item.description))
     return replace(machine, accelerators=tuple(chosen))
+
+
+def drivers_say(
+    devices: Sequence[DeviceInfo], cards: Sequence[CardSample], host_bytes: int = 0
+) -> dict[str, DriverSays]:
+    """Return what drivers say of the engine's devices, by their names.
+
+    A card is a device's if it has its name, or the memory that nearest to it and its maker's
+    backend. ``host_bytes`` of main memory are the engine's on purpose (staging buffers): no spill.
+    """
+    left = list(cards)
+    found = {}
+    for device in devices:
+        card = next((card for card in left if _is_card(card, device)), None)
+        if card is None:
+            continue
+        left.remove(card)
+        spilled = card.spilled_bytes
+        found[device.name] = DriverSays(
+            free_bytes=card.free_bytes,
+            spilled_bytes=None if spilled is None else max(spilled - host_bytes, 0),
+            limited_by=card.limited_by,
+        )
+    return found
+
+
+def _is_card(card: CardSample, device: DeviceInfo) -> bool:
+    if device.kind != "gpu" or device.backend == "RPC":
+        return False
+    if card.name and card.name == device.description:
+        return True
+    made_by = device.backend.upper().startswith(_BACKENDS[card.vendor])
+    if not made_by or not card.total_bytes or not device.total_bytes or card.vendor == "NVIDIA":
+        return False
+    return abs(card.total_bytes / device.total_bytes - 1) < 0.1
 
 
 def processor(bandwidth: BandwidthRecord | None = None) -> Device:

@@ -34,6 +34,7 @@ __all__ = [
     "keep_bandwidth",
     "kept_bandwidth",
     "machine_of",
+    "nvidia_card",
     "nvidia_devices",
 ]
 
@@ -142,7 +143,7 @@ def nvidia_devices(library: Any = None) -> tuple[Nvidia, ...]:
         return ()
     try:
         count = library.nvmlDeviceGetCount()
-        return tuple(_nvidia(library, index) for index in range(count))
+        return tuple(nvidia_card(library, index) for index in range(count))
     except library.NVMLError as error:
         log.warning("the NVIDIA driver does not answer: %s", error)
         return ()
@@ -150,7 +151,12 @@ def nvidia_devices(library: Any = None) -> tuple[Nvidia, ...]:
         library.nvmlShutdown()
 
 
-def _nvidia(library: Any, index: int) -> Nvidia:
+def nvidia_card(library: Any, index: int) -> Nvidia:
+    """Return a card as NVIDIA's library, which is open, tells it.
+
+    Raises:
+        library.NVMLError: it tells nothing of this card.
+    """
     handle = library.nvmlDeviceGetHandleByIndex(index)
     memory = library.nvmlDeviceGetMemoryInfo(handle)
 
@@ -164,7 +170,10 @@ def _nvidia(library: Any, index: int) -> Nvidia:
     bus_bits = ask("nvmlDeviceGetMemoryBusWidth")
     generation = ask("nvmlDeviceGetMaxPcieLinkGeneration")
     lanes = ask("nvmlDeviceGetMaxPcieLinkWidth")
-    reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons") or 0
+    # Named anew in later versions of the binding.
+    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if reasons is None:
+        reasons = ask("nvmlDeviceGetCurrentClocksThrottleReasons") or 0
     lane_rate = _PCIE_BYTES_PER_S.get(generation or 0)
     pci = ask("nvmlDeviceGetPciInfo")
     return Nvidia(

@@ -6,7 +6,8 @@ import hashlib
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, get_args
@@ -25,12 +26,21 @@ from inspector.records import (
     MemorySample,
 )
 
-__all__ = ["as_loaded", "fingerprint", "load_record", "memory_sample"]
+__all__ = ["DriverSays", "as_loaded", "fingerprint", "load_record", "memory_sample"]
 
 _HEAD_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 4096
 _PIECES: Final = 64
 _BUFFER_KINDS: Final = frozenset(get_args(BufferKind))
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSays:
+    """What a device's driver knows better than the engine; None is unknown."""
+
+    free_bytes: int | None = None
+    spilled_bytes: int | None = None
+    limited_by: str = ""
 
 
 @lru_cache(maxsize=64)
@@ -62,7 +72,7 @@ def memory_sample(
     *,
     at_ms: int,
     devices: Sequence[DeviceInfo] = (),
-    limited_by: str = "",
+    drivers: Mapping[str, DriverSays] | None = None,
 ) -> MemorySample:
     """Return a sample of memory.
 
@@ -71,7 +81,7 @@ def memory_sample(
         host: total and free main memory by the system: engines report the CPU's badly.
         at_ms: when, since 1970.
         devices: devices of the hello, where ``now`` is None.
-        limited_by: what holds accelerators down, by their driver.
+        drivers: what their drivers say of devices, by the devices' names.
     """
     seen = devices if now is None else now.devices
     samples = []
@@ -79,13 +89,15 @@ def memory_sample(
         total, free = device.total_bytes, device.free_bytes
         if device.kind == "cpu" and host is not None:
             total, free = host
+        says = (drivers or {}).get(device.name, DriverSays())
         samples.append(
             DeviceSample(
                 name=device.name,
                 kind=device.kind,
                 total_bytes=total,
-                free_bytes=free,
-                limited_by="" if device.kind == "cpu" else limited_by,
+                free_bytes=free if says.free_bytes is None else says.free_bytes,
+                spilled_bytes=says.spilled_bytes,
+                limited_by=says.limited_by,
             )
         )
     return MemorySample(

@@ -39,6 +39,7 @@ from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
+from app.ui.presenters.drivers import DriverWatch
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.gpu_build import gpu_build_help
 from app.ui.presenters.live_plan import LivePlan
@@ -94,6 +95,7 @@ class InspectorPresenter(QObject):
         self._planner = LivePlan(state)
         self._before: MemorySample | None = None
         self._memory_id = 0
+        self._drivers = DriverWatch(self)
         self._status = "stopped"
         self._watched_s = -_WATCH_S
         self._chat: str | None = None
@@ -320,6 +322,9 @@ class InspectorPresenter(QObject):
     def _ask_memory(self) -> None:
         visible = self._panel is not None and self._panel.isVisible()
         if visible and self._engine.state.hello is not None:
+            self._drivers.ask(self._engine.state.pid)
+            self.session.gpus = self._drivers.names
+            self.session.busy = self.session.busy or self._drivers.crowded
             self._memory_id = self._engine.ask(QueryMemory(id=self._engine.new_id()))
 
     def _sample(self, now: MemoryNow | None = None) -> MemorySample:
@@ -330,6 +335,7 @@ class InspectorPresenter(QObject):
             (memory.total_bytes, memory.free_bytes),
             at_ms=_now_ms(),
             devices=() if hello is None else hello.devices,
+            drivers=self._drivers.says(self._engine.state, self.session.load),
         )
 
     # --- the chat on screen, and fixes ---
