@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 __all__ = ["Slices"]
 
-_SLICE_S: Final = 0.006
+_SLICE_S: Final = 0.004
 
 
 class Slices(QObject):
