@@ -19,11 +19,12 @@ from app.cli.engine import exit_code_of, open_engine
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes
 from app.cli.terminal import json_line, note, say, shown
+from app.data.decode_rates import DecodeRates
 from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import Bench, Benched, LoadOptions
-from app.engine.recording import as_loaded, load_record
+from app.engine.recording import as_loaded, fingerprint, load_record
 from app.engine.threads import clamp_threads
 from app.machine import bandwidth_for, machine_for, state_file
 from app.paths import default_paths
@@ -32,6 +33,7 @@ from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.units import format_bandwidth, format_bytes, round_up
+from inspector.measured import DecodeSample
 from inspector.planned import load_settings, plan_record, prefill_point, step_point
 from inspector.records import BandwidthRecord, BenchRecord, BenchRow, LoadRecord
 from inspector.speed import ABOVE
@@ -134,8 +136,12 @@ def bench(
     sequences: Sequence[int],
     repeat: int,
     endpoints: Sequence[str] = (),
+    learn_busy: bool = False,
 ) -> tuple[BenchRecord, BandwidthRecord | None]:
     """Return what was measured of a model, and the probe that its predictions rest on.
+
+    Its decode rates are kept for later predictions, unless other programs disturbed them and
+    ``learn_busy`` is not set.
 
     Raises:
         EngineError: the model can't be loaded, or the engine ended.
@@ -166,7 +172,17 @@ def bench(
                 "compatibility": info.compatibility,
             }
             load = load_settings(values, facts)
-            plan = make_plan(facts, replace(load, unified=False), machine)
+            rates = DecodeRates(
+                state,
+                cpu=client.hello.cpu,
+                engine=client.hello.engine,
+                threads=threads,
+                compatibility=info.compatibility,
+            )
+            model = fingerprint(facts.path)
+            bare = make_plan(facts, replace(load, unified=False), machine)
+            plan = rates.fitted(bare, model)
+            before = len(rows)
             loaded = load_record(
                 info,
                 client.hello,
@@ -195,7 +211,9 @@ def bench(
                             rows.append(_row(client, request, plan))
                         except RequestFailed as error:
                             skipped.append(f"{test} at depth {depth}, {count} sequences: {error}")
-        busy = busy or busy_sentence([client.pid or 0])
+            busy = busy or busy_sentence([client.pid or 0])
+            if learn_busy or not busy:
+                rates.learn(bare, model, _measured(rows[before:]))
     assert first is not None
     record = BenchRecord(
         at_ms=round(time.time() * 1000),
@@ -205,6 +223,16 @@ def bench(
         skipped=tuple(skipped),
     )
     return record, bandwidth
+
+
+def _measured(rows: Sequence[BenchRow]) -> tuple[DecodeSample, ...]:
+    """Return what rows of one sequence say about decoding on this computer."""
+    return tuple(
+        DecodeSample(row.depth + row.tokens // 2, 1.0 / rate)
+        for row in rows
+        if row.test == "decode" and row.sequences == 1
+        for rate in row.samples
+    )
 
 
 def _groups(sequences: Sequence[int]) -> list[list[int]]:
@@ -333,10 +361,21 @@ def _as_text(record: BenchRecord, bandwidth: BandwidthRecord | None) -> str:
         for row in record.rows
         if row.test == "decode" and row.ceiling and mean(row.samples) > ABOVE * row.ceiling
     ]
+    lines.append(f"  {_prediction(load)}")
     lines += [f"! Left out: {text}" for text in record.skipped]
     if record.busy:
         lines.append(f"! The machine was busy, so the figures are uncertain. {record.busy}")
     return "\n".join(lines)
+
+
+def _prediction(load: LoadRecord) -> str:
+    """Say on what the predictions of decoding rest."""
+    fit = None if load.plan is None else load.plan.fit
+    if fit is None:
+        return "Decode is predicted by what is likely (assumed); the next run by these figures."
+    if fit.own:
+        return f"Decode is predicted by {fit.count} rates that were measured here before."
+    return "Decode is predicted by what other models or settings reached on this computer."
 
 
 def _cells(row: BenchRow) -> tuple[str, ...]:

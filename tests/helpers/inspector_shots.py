@@ -27,7 +27,7 @@ from tests.helpers.rpc_server import rpc_server
 
 QUESTION = "How much memory does one token of KV cache take in this model? Show the arithmetic."
 FILL_CONTEXT = 1024
-FILLED = (0.1, 0.5, 0.9, 0.97, 1.0)
+FILLED = (0.1, 0.5, 0.9)
 SCENES = ("life", "record", "split", "fill")
 
 
@@ -179,15 +179,29 @@ def shoot_fill(scene: Scene) -> None:
     scene.reload(n_ctx=FILL_CONTEXT)
     session = scene.program.inspector.session
     for share in FILLED:
-        target = round(share * FILL_CONTEXT)
-        missing = target - session.used_tokens
-        last = share == 1.0
-        reply = FILL_CONTEXT if last else min(16, max(missing // 3, 1))
-        words = 1 if last else max(missing - reply - 24, 1)
-        scene.ask("Tell me about ships. " + "ship " * words, reply)
+        missing = round(share * FILL_CONTEXT) - session.used_tokens
+        reply = min(16, missing // 3)
+        scene.ask("Tell me about ships. " + "ship " * max(missing - reply - 24, 1), reply)
         scene.pause(1.2)
-        scene.shoot(f"7-window-at-{share:.0%}".replace("%", ""))
-        print(f"{scene.theme}: {session.used_tokens} of {FILL_CONTEXT} tokens", flush=True)
+        _shoot_fill(scene, share)
+    # The last reply runs to the window's end.
+    values = {"temperature": 0.0, "max_tokens": FILL_CONTEXT}
+    scene.program.controller.set_chat_values(None, "Precise", values)
+    scene.program.context.send("Count from 1 to 500, one number a line.")
+    runner = scene.program.controller.runner
+    scene.until(lambda: runner.is_running)
+    nearly = 0.97 * FILL_CONTEXT
+    scene.until(lambda: not runner.is_running or session.used_tokens >= nearly)
+    _shoot_fill(scene, 0.97)
+    scene.until(lambda: not runner.is_running)
+    scene.pause(1.2)
+    _shoot_fill(scene, 1.0)
+
+
+def _shoot_fill(scene: Scene, share: float) -> None:
+    scene.shoot(f"7-window-at-{share:.0%}".replace("%", ""))
+    used = scene.program.inspector.session.used_tokens
+    print(f"{scene.theme}: {used} of {FILL_CONTEXT} tokens", flush=True)
 
 
 def main() -> None:
