@@ -67,11 +67,12 @@ class Drivers:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of cards that this computer has, whether the engine uses them or not."""
-        named = [card.name for card in self._nvidia_cards()]
+        told = [card.name for card, _ in self._handles()]
+        named = list(told)
         for folder in self._cards():
             vendor = _VENDORS[_text(folder / "vendor")]
-            if vendor == "NVIDIA" and named:
-                continue  # told by its driver
+            if vendor == "NVIDIA" and told:
+                continue
             total = _number(folder / "mem_info_vram_total")
             if vendor == "AMD" and (total or 0) < _LEAST_CARD_BYTES:
                 continue
@@ -83,9 +84,6 @@ class Drivers:
         return (*self._nvidia(pid), *self._amd(pid))
 
     # --- NVIDIA
-
-    def _nvidia_cards(self) -> list[Nvidia]:
-        return [card for card, _ in self._handles()]
 
     def _handles(self) -> Iterator[tuple[Nvidia, Any]]:
         nvml = self._nvml

@@ -8,7 +8,6 @@ the documentation of pdh.h and not run: the development machines have no Windows
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any, Final
 
 __all__ = ["shared_bytes"]
@@ -31,10 +30,11 @@ class _Item(ctypes.Structure):
 
 def shared_bytes(pid: int) -> int | None:
     """Return bytes of main memory that a process uses through cards' drivers, None if unknown."""
-    if sys.platform != "win32":
+    loader: Any = getattr(ctypes, "WinDLL", None)
+    if loader is None:
         return None
     try:
-        library: Any = ctypes.WinDLL("pdh.dll")
+        library = loader("pdh.dll")
     except OSError:
         return None
     query = ctypes.c_void_p()
@@ -61,4 +61,4 @@ def _sum(library: Any, query: ctypes.c_void_p, path: str) -> int | None:
     items = ctypes.cast(buffer, ctypes.POINTER(_Item))
     if read(counter, _FORMAT_LARGE, ctypes.byref(size), ctypes.byref(count), items):
         return None
-    return sum(items[index].value.large for index in range(count.value))
+    return sum(int(items[index].value.large) for index in range(count.value))
