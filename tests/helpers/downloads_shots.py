@@ -116,7 +116,7 @@ def _download(shooter: _Shooter, program: Application, repository: str, key: str
     downloads = program.downloads
     count = len(downloads.queue.downloads)
     downloads.open_repository(repository)
-    shooter.until(lambda: key in {row.key for row in downloads.page.files.rows()})
+    shooter.until(lambda: downloads.lookups.variant(key) is not None)
     downloads.page.files.choose(key)
     downloads.download(key)
     shooter.until(lambda: len(downloads.queue.downloads) > count)
