@@ -152,6 +152,8 @@ class RowPainter:
         flip = painter.layoutDirection() == Qt.LayoutDirection.RightToLeft
         pad = theme.px(PAD_PX)
         for column, cell in cells.items():
+            if row.is_part and column not in {"name", "size"}:
+                continue
             inner = cell.adjusted(pad, 0, -pad, 0)
             if column == "name":
                 self._name_of(painter, cell, row)
@@ -172,7 +174,7 @@ class RowPainter:
         line.skip(theme.px(INDENT_PX))
         mark = theme.px(20) if row.is_loaded else 0
         keep = sum(map(line.tag_width, row.tags)) + mark
-        line.text(row.name, self._greyed if row.problem else self._name, keep=keep)
+        line.text(row.name, self._greyed if row.problem or row.is_part else self._name, keep=keep)
         if row.is_loaded:
             line.skip(theme.px(6))
             draw_icon(painter, "check", theme.css("good"), line.take(theme.px(14)))

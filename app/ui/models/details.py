@@ -240,7 +240,8 @@ class DetailsDialog(QDialog):
             f" QTableView::item {{ padding: 0 {theme.px(6)}px; border: none; }}"
             f" QTableView:focus {{ border-color: {theme.css('accent')}; }}"
             f" QHeaderView, QHeaderView::section {{ background: {theme.css('panel')};"
-            f" color: {theme.css('dim')}; border: none; padding: 0 {theme.px(6)}px; }}"
+            f" color: {theme.css('dim')}; border: none; }}"
+            f" QHeaderView::section {{ padding: 0 {theme.px(6)}px; }}"
         )
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), table)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)

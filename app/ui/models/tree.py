@@ -136,6 +136,8 @@ class LibraryTree(QTreeView):
     def set_query(self, query: str) -> None:
         """Show what has these words."""
         self._change(lambda: self.library.set_query(query))
+        if not self.chosen():
+            self.scrollToTop()
 
     def set_filter(self, key: str) -> None:
         """Show a part of the library."""

@@ -146,16 +146,17 @@ class LibraryModel(QAbstractItemModel):
             return False
         if self._filter in {"fits", "tight"}:
             wanted = {"fits"} if self._filter == "fits" else {"fits", "tight"}
-            return group.kind == "model" and variant.fit.verdict in wanted
+            return group.kind == "model" and not variant.is_part and variant.fit.verdict in wanted
         source = self._filter.removeprefix("source:")
         return source in {self._filter, variant.source}
 
-    def _row_order(self, row: VariantView) -> tuple[float, float, str]:
+    def _row_order(self, row: VariantView) -> tuple[bool, float, float, str]:
         size = row.size_bytes or 0
-        return _figure(row, self._sort), -size, row.key
+        return row.is_part, _figure(row, self._sort), -size, row.key
 
     def _group_order(self, group: _Group) -> tuple[int, float, str, str]:
-        best = min((_figure(row, self._sort) for row in group.rows), default=0.0)
+        figures = (_figure(row, self._sort) for row in group.rows if not row.is_part)
+        best = min(figures, default=0.0)
         kind = _KINDS[group.view.kind]
         return kind, best, group.view.title.casefold(), group.view.key
 

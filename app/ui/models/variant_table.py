@@ -176,5 +176,6 @@ class VariantTable(QTableView):
             f" QTableView::item:selected {{ background: {theme.css('selection')}; }}"
             f" QTableView:focus {{ border-color: {theme.css('accent')}; }}"
             f" QHeaderView, QHeaderView::section {{ background: {theme.css('panel')};"
-            f" color: {theme.css('dim')}; border: none; padding: 0 {theme.px(6)}px; }}"
+            f" color: {theme.css('dim')}; border: none; }}"
+            f" QHeaderView::section {{ padding: 0 {theme.px(6)}px; }}"
         )

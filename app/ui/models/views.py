@@ -17,7 +17,6 @@ __all__ = [
     "GroupView",
     "LibraryView",
     "ModelDetails",
-    "PartView",
     "ScanView",
     "SortKey",
     "TypeView",
@@ -55,10 +54,10 @@ class FitView:
 class VariantView:
     """One variant of a model, or one file that is none.
 
-    ``key`` is its path. ``name`` is the quantisation of a variant and the file's name of anything
-    else; ``place`` says where it lies and what its file is called. ``problem`` set: it can't be
-    used for chat. ``may_trash`` tells whether this program may move its files to the trash;
-    if not, ``keeper`` says in a sentence who has to.
+    ``key`` is its path. ``name`` is the quantisation of a variant, the kind of a part of a model
+    and the file's name of anything else; ``place`` says where it lies and what its file is
+    called. ``problem`` set: it can't be used for chat. ``keeper`` set: this program may not move
+    its files to the trash, and the sentence says who may.
     """
 
     key: str
@@ -80,34 +79,26 @@ class VariantView:
     @property
     def may_chat(self) -> bool:
         """Tell whether it can be loaded for a chat."""
-        return not self.problem
+        return not self.problem and not self.is_part
 
     @property
-    def may_trash(self) -> bool:
-        """Tell whether its files may be moved to the trash here."""
-        return not self.keeper
-
-
-@dataclass(frozen=True, slots=True)
-class PartView:
-    """A projector or an adapter of a model."""
-
-    key: str
-    kind: Literal["projector", "adapter"]
-    name: str
-    size_bytes: int
+    def is_part(self) -> bool:
+        """Tell whether it is a projector or an adapter of the model that it stands under."""
+        return self.kind in {"projector", "adapter"} and not self.problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """A model with its variants, or a heading over files that are none."""
+    """A model with its variants, or a heading over files that are none.
+
+    Projectors and adapters of the model stand among the variants, with a ``kind`` of their own.
+    """
 
     key: str
     title: str
     kind: GroupKind = "model"
     tags: tuple[str, ...] = ()
     variants: tuple[VariantView, ...] = ()
-    parts: tuple[PartView, ...] = ()
     size_bytes: int = 0
 
 

@@ -86,14 +86,15 @@ def row_tip(row: VariantView, column: str) -> str:
 
 def group_facts(group: GroupView) -> str:
     """Return what stands behind a group's title: how many, how large, what belongs to it."""
-    count = len(group.variants)
+    count = sum(not row.is_part for row in group.variants)
     if group.kind == "model":
         said = _tr("1 variant") if count == 1 else _tr("%1 variants", str(count))
     else:
         said = _tr("1 file") if count == 1 else _tr("%1 files", str(count))
-    kinds = {"projector": _tr("projector"), "adapter": _tr("adapter")}
     parts = [said, size(group.size_bytes)]
-    parts += [f"{kinds[part.kind]} {size(part.size_bytes)}" for part in group.parts]
+    kinds = {"projector": _tr("with projector"), "adapter": _tr("with adapter")}
+    found = {row.kind for row in group.variants if row.is_part}
+    parts += [text for kind, text in kinds.items() if kind in found]
     return " · ".join(parts)
 
 

@@ -13,7 +13,7 @@ from app.data.library.entries import ModelEntry
 from app.data.library.fit import VariantFit
 from app.data.library.groups import Arranged, ModelGroup
 from app.paths import starter_model
-from app.ui.models.views import FitView, GroupKind, GroupView, LibraryView, PartView, VariantView
+from app.ui.models.views import FitView, GroupKind, GroupView, LibraryView, VariantView
 from app.ui.models.words import context
 from app.ui.numbers import grouped
 from gguf_tools.machine import Machine
@@ -100,7 +100,7 @@ def _summary(arranged: Arranged, seconds: float | None) -> str:
     if arranged.broken:
         parts.append(plural(len(arranged.broken), "1 unusable file", "%1 unusable files"))
     if seconds is not None:
-        parts.append(_tr("looked through in %1 s", f"{max(seconds, 0.1):.1f}"))
+        parts.append(_tr("scanned in %1 s", f"{max(seconds, 0.1):.1f}"))
     return " · ".join(parts)
 
 
@@ -114,15 +114,9 @@ def _group(group: ModelGroup, hidden: Collection[Path], loaded: str | None) -> G
         key=group.key,
         title=group.title,
         tags=tuple(tags),
-        variants=tuple(_variant(entry, group.title, hidden, loaded) for entry in group.variants),
-        parts=tuple(
-            PartView(
-                str(part.path),
-                "projector" if part.kind == "projector" else "adapter",
-                part.path.name,
-                part.size_bytes,
-            )
-            for part in group.parts
+        variants=(
+            *(_variant(entry, group.title, hidden, loaded) for entry in group.variants),
+            *(_part(entry, group.title, hidden) for entry in group.parts),
         ),
         size_bytes=group.size_bytes,
     )
@@ -149,6 +143,22 @@ def _variant(
         is_hidden=entry.path in hidden,
         keeper=keeper_of(entry),
         search_text=f"{title} {name} {entry.name} {entry.source} {entry.path}".casefold(),
+    )
+
+
+def _part(entry: ModelEntry, title: str, hidden: Collection[Path]) -> VariantView:
+    name = _tr("Projector") if entry.kind == "projector" else _tr("Adapter")
+    return VariantView(
+        key=str(entry.path),
+        name=name,
+        place=f"{entry.source} · {_file_words(entry)}",
+        source=entry.source,
+        size_bytes=entry.size_bytes,
+        kind=entry.kind,
+        tags=(entry.quantization,) if entry.quantization else (),
+        is_hidden=entry.path in hidden,
+        keeper=keeper_of(entry),
+        search_text=f"{title} {name} {entry.source} {entry.path}".casefold(),
     )
 
 

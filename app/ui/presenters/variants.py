@@ -261,11 +261,11 @@ def _option(row: Forecast, source_bytes: int, *, with_imatrix: bool) -> VariantO
             problem = problem or "needs an importance matrix"
     if not problem and expected.changed_tensors == 0:
         problem = "what the file is already"
-    if expected.fallbacks:
-        count = len(expected.fallbacks)
-        remarks.append(f"{count} tensor{'' if count == 1 else 's'} of other types")
     if expected.file_bytes > source_bytes * _LARGER:
         remarks.append("larger than the source")
+    elif expected.fallbacks:
+        count = len(expected.fallbacks)
+        remarks.append(f"{count} tensor{'' if count == 1 else 's'} of other types")
     option = VariantOption(
         key=expected.kind.name,
         name=expected.kind.name,

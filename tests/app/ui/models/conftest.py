@@ -4,7 +4,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.ui.models.page import ModelsPage
-from app.ui.models.views import FitView, GroupView, LibraryView, PartView, VariantView
+from app.ui.models.views import FitView, GroupView, LibraryView, VariantView
 from app.ui.theme import ThemeManager
 
 GIB = 1 << 30
@@ -35,8 +35,8 @@ VIEW = LibraryView(
                 row("/llama-q8", "Q8_0", 8, LARGE),
                 row("/llama-q6", "Q6_K", 6, TIGHT, source="Ollama", keeper="Ollama keeps it."),
                 row("/llama-q4", "Q4_K_M", 4, FITS, is_loaded=True),
+                row("/mmproj", "Projector", 1, FitView(), kind="projector"),
             ),
-            parts=(PartView("/mmproj", "projector", "mmproj.gguf", GIB),),
         ),
         GroupView(key="gemma", title="gemma-4b", variants=(row("/gemma", "Q4_0", 2, FITS),)),
         GroupView(

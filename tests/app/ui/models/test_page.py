@@ -114,6 +114,12 @@ def test_a_broken_file_has_details_and_no_more(qtbot: QtBot, page: ModelsPage) -
         QTest.keyClick(page.tree, Qt.Key.Key_Return)
 
 
+def test_a_projector_has_details_and_no_more(page: ModelsPage) -> None:
+    page.tree.choose(["/mmproj"])
+    assert enabled(page) == {"details", "more"}
+    assert page.actions_bar._words.text() == "Llama-8B · Projector"
+
+
 # --- the menu
 
 
@@ -263,7 +269,7 @@ def test_search_filter_and_the_way_back(page: ModelsPage) -> None:
     # A place that is no longer there takes its filter with it.
     page.set_library(replace(VIEW, sources=()))
     assert page.toolbar.filter.currentText() == "All models"
-    assert len(page.tree.library.variants()) == 5
+    assert len(page.tree.library.variants()) == 6
 
 
 def test_the_empty_page_says_what_helps(qtbot: QtBot, page: ModelsPage) -> None:

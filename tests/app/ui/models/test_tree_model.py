@@ -39,7 +39,7 @@ def test_a_tree_of_two_levels(model: LibraryModel) -> None:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("", ["/gemma", "/llama-q8", "/llama-q6", "/llama-q4", "/cut"]),
+        ("", ["/gemma", "/llama-q8", "/llama-q6", "/llama-q4", "/mmproj", "/cut"]),
         ("llama q6", ["/llama-q6"]),
         ("GEMMA", ["/gemma"]),
         ("llama gemma", []),
@@ -51,6 +51,14 @@ def test_a_search_wants_all_words_of_model_or_file(
 ) -> None:
     model.set_query(query)
     assert keys(model) == found
+
+
+def test_parts_stand_below_the_variants_and_are_none(model: LibraryModel) -> None:
+    (part,) = [row for row in model.variants() if row.is_part]
+    assert part.key == "/mmproj"
+    assert not part.may_chat
+    model.set_sort("bits")
+    assert model.index_of("/mmproj").row() == 3
 
 
 @pytest.mark.parametrize(
@@ -79,10 +87,10 @@ def test_what_is_hidden_is_shown_only_when_asked_for(model: LibraryModel) -> Non
 @pytest.mark.parametrize(
     ("sort", "found"),
     [
-        ("size", ["/gemma", "/llama-q4", "/llama-q6", "/llama-q8", "/cut"]),
-        ("bits", ["/llama-q8", "/llama-q6", "/llama-q4", "/gemma", "/cut"]),
-        ("fit", ["/gemma", "/llama-q4", "/llama-q6", "/llama-q8", "/cut"]),
-        ("decode", ["/gemma", "/llama-q4", "/llama-q6", "/llama-q8", "/cut"]),
+        ("size", ["/gemma", "/llama-q4", "/llama-q6", "/llama-q8", "/mmproj", "/cut"]),
+        ("bits", ["/llama-q8", "/llama-q6", "/llama-q4", "/mmproj", "/gemma", "/cut"]),
+        ("fit", ["/gemma", "/llama-q4", "/llama-q6", "/llama-q8", "/mmproj", "/cut"]),
+        ("decode", ["/gemma", "/llama-q4", "/llama-q6", "/llama-q8", "/mmproj", "/cut"]),
     ],
 )
 def test_orders_put_the_best_first_and_broken_files_last(
@@ -116,7 +124,7 @@ def test_predictions_move_rows_where_they_decide_the_order(model: LibraryModel) 
 def test_what_is_said_of_rows(model: LibraryModel) -> None:
     spoken = int(Qt.ItemDataRole.AccessibleTextRole)
     llama = model.index(1, 0)
-    assert llama.data(spoken) == ("Llama-8B, llama, 3 variants · 20.0 GiB · projector 1.00 GiB")
+    assert llama.data(spoken) == ("Llama-8B, llama, 3 variants · 20.0 GiB · with projector")
     said = model.index(2, 0, llama).data(spoken)
     assert said.startswith("Q4_K_M, 4.00 GiB, 4.00 bits per weight, context 131,072, Fits, 9 GiB")
     assert "decode about 40 tokens per second" in said
