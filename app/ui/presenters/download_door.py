@@ -56,7 +56,7 @@ class HubDoor(QObject):
     def folder(self) -> Path:
         """Where downloads go."""
         chosen = self._settings.get("download_folder")
-        return Path(chosen).expanduser() if chosen else self._paths.models
+        return Path(chosen).expanduser().absolute() if chosen else self._paths.models
 
     @property
     def endpoint(self) -> str:
