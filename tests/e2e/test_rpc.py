@@ -143,7 +143,7 @@ def test_a_device_lost_in_mid_reply_is_named_and_the_model_loads_without_it(
         assert buttons[:2] == ["Load without RPC0", "Load again"]
         program.until(lambda: _view(program).state == "lost")
         (fix,) = next(f for f in _view(program).findings if f.id == "engine_lost").fixes
-        assert fix.text == "Load without RPC0"
+        assert fix.label == "Load without RPC0"
         program.app.window.chat.notices.chosen.emit("engine-lost", "without_remotes")
         _ready(program)
         model = program.app.engine.state.model
