@@ -54,6 +54,7 @@ EngineStatus: TypeAlias = Literal[
     "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "lost"
 ]
 _GRACE_MS: Final = 2000
+_RENEW_MS: Final = 1500
 _KEPT_LINES: Final = 200
 _PHASES: dict[EngineStatus, Phase] = {
     "starting": "starting",
@@ -117,6 +118,10 @@ class EngineProcess(QObject):
         self._began = False
         self._closing = False
         self._remotes: tuple[str, ...] | None = None
+        self._renewal = QTimer(self)
+        self._renewal.setSingleShot(True)
+        self._renewal.setInterval(_RENEW_MS)
+        self._renewal.timeout.connect(self._renew)
 
     @property
     def state(self) -> EngineState:
@@ -133,6 +138,11 @@ class EngineProcess(QObject):
     def use_remotes(self, endpoints: Sequence[str]) -> None:
         """Use these RPC servers; a model that is loaded stays as it is until the next load."""
         self._remotes = tuple(endpoints)
+        self._renewal.start()  # an address is typed letter by letter
+
+    @Slot()
+    def _renew(self) -> None:
+        """Start an idle worker again if it was told of other servers."""
         if self._worker is None or self._closing or self._worker.remotes == self._remotes:
             return
         if self._load is None and self._state.status in {"starting", "idle"}:
@@ -233,6 +243,7 @@ class EngineProcess(QObject):
     def close(self) -> None:
         """End the worker by the ladder; `closed` follows."""
         self._closing = True
+        self._renewal.stop()
         self._pending.clear()
         self._retire()
         if not self._leaving:
