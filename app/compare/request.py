@@ -114,7 +114,7 @@ def prepare(request: CompareRequest) -> Prepared:
     for item in facts:
         real = item.path.resolve()
         if real in seen:
-            raise CompareError(f"{item.path.name} was chosen twice.", item.path)
+            raise CompareError(f"{item.path.name} was chosen twice.")
         seen[real] = item.path
     reference = default_reference(facts) if request.reference is None else request.reference
     return Prepared(request, facts, _variants(facts), reference)

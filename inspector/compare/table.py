@@ -200,7 +200,7 @@ def _speed(rows: tuple[VariantRow, ...], *, shared: bool) -> Iterator[str]:
         return
     label = max(gaps, key=lambda name: abs(gaps[name]))
     worst = gaps[label]
-    if abs(worst) <= _NEAR:
+    if round(abs(worst), 2) <= _NEAR:
         yield f"Decode follows the bytes within {abs(worst):.0%}."
         return
     word = "faster" if worst > 0 else "slower"

@@ -154,15 +154,14 @@ def test_nothing_is_overwritten(tiny: Path, tmp_path: Path) -> None:
     assert _names(tmp_path) == {tiny.name, "there.gguf"}
 
 
-def test_a_file_that_appears_meanwhile_stays(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_appears_meanwhile_stays(tiny: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.gguf"
-    maker = VariantMaker(
-        _request(tiny, target, "Q8_0"), _client, lambda _: target.write_bytes(b"mine") and None
-    )
+
+    def appear(_: float) -> None:
+        target.write_bytes(b"mine")
+
     with pytest.raises(VariantError, match="appeared meanwhile"):
-        maker.run()
+        VariantMaker(_request(tiny, target, "Q8_0"), _client, appear).run()
     assert target.read_bytes() == b"mine"
     assert _names(tmp_path) == {tiny.name, "out.gguf"}
 

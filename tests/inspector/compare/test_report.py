@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+
+from inspector.compare.report import HEADS, comparison_as_json, comparison_as_markdown
+from tests.inspector.compare.samples import comparison
+
+
+def test_markdown_holds_the_table_the_answers_and_the_places() -> None:
+    text = comparison_as_markdown(comparison())
+    assert text.startswith("# Model 8B: Q4_K_M, Q8_0, Q2_K: compared")
+    assert "| " + " | ".join(HEADS) + " |" in text
+    assert "| Q4_K_M | 4.00 GiB | 4.00 | 4.00 GiB |" in text
+    assert "2.00× | 1.90× |" in text
+    assert "Q8_0 (reference)" in text
+    assert "Q2_K (requantised from Q8_0) (failed)" in text
+    assert "0.20000 ± " in text
+    assert "> Why | so?" in text
+    assert "> Answer of Q4_K_M." in text
+    assert "Failed: The engine was killed" in text
+    assert "standard errors" in text
+    assert "## Memory of each engine" in text
+
+
+def test_text_of_models_is_no_markup() -> None:
+    """Cells stay cells, whatever a model or a text says."""
+    text = comparison_as_markdown(comparison())
+    row = next(line for line in text.splitlines() if "**fair**" in line)
+    assert row.replace("\\|", "").count("|") == 5
+    assert "\\*foul\\*" in row
+
+
+def test_json_holds_everything() -> None:
+    values = json.loads(json.dumps(comparison_as_json(comparison())))
+    assert values["reference"] == "Q8_0"
+    row = values["rows"][0]
+    assert row["ratio_predicted"] == 2.0
+    assert row["mean_kl"]["value"] > 0
+    assert row["mean_kl"]["error"] > 0
+    assert values["rows"][2]["decode_per_s"] is None
+    assert values["record"]["settings"]["prompt"] == "Why | so?"
+    assert values["record"]["variants"][0]["quality"]["worst"][0]["token"] == "fair"
+    assert values["memory_returns"][0]["before_bytes"] == 30 << 20

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from inspector.compare.records import ComparisonSettings, decode_comparison, encode_comparison
+from inspector.compare.table import memory_returns, sentences, variant_rows
+from tests.inspector.compare.samples import GIB, MIB, comparison, steps, variant
+
+
+def test_rows_put_measured_beside_predicted() -> None:
+    half, reference, failed = variant_rows(comparison())
+    assert half.ratio_predicted == 2.0
+    assert half.ratio_measured == 1.9
+    assert half.decode_per_s == 19.0
+    assert half.decode_spread == pytest.approx(0.38)
+    assert half.efficiency == pytest.approx(0.8)
+    assert half.prefill_per_s == 305.0
+    assert half.bytes_per_token == 4 * GIB
+    assert half.depth_tokens == 16
+    assert half.mean_kl is not None
+    assert half.mean_kl.value == pytest.approx(0.2)
+    assert reference.is_reference
+    assert reference.ratio_predicted == reference.ratio_measured == 1.0
+    assert failed.status == "failed"
+    assert failed.ratio_predicted == 4.0  # its bytes are known from the file
+    assert failed.decode_per_s is failed.ratio_measured is failed.perplexity is None
+    assert failed.requantized_from == "Q8_0"
+
+
+def test_without_a_test_the_answers_rate_counts() -> None:
+    variants = [msgspec.structs.replace(item, decode=None) for item in comparison().variants]
+    row = variant_rows(comparison(variants=tuple(variants)))[0]
+    assert row.decode_per_s == pytest.approx(19.0)
+    assert row.ratio_measured == pytest.approx(1.9)
+    assert row.ratio_predicted == 2.0
+
+
+def test_sentences() -> None:
+    told = sentences(comparison())
+    assert told[0] == "Decode follows the bytes within 5%."
+    assert "Q4_K_M expects another next token than Q8_0 at 33.3%" in told[1]
+    assert any("given back" in sentence and "1.00 MiB" in sentence for sentence in told)
+    assert "Q2_K failed: The engine was killed while writing the reply." in told
+
+
+def test_a_variant_far_from_its_bytes_is_named() -> None:
+    record = comparison(variants=(variant("Q4_0", 4 * GIB, 12.0), variant("Q8_0", 8 * GIB, 10.0)))
+    assert sentences(record)[0] == "Q4_0 decodes 40% slower than its bytes alone say."
+
+
+def test_shared_rates_are_not_judged() -> None:
+    record = comparison(settings=ComparisonSettings(prompt="x", together=True))
+    assert all(row.shared for row in variant_rows(record))
+    assert "shared bandwidth" in sentences(record)[0]
+    assert not any("follows the bytes" in sentence for sentence in sentences(record))
+
+
+def test_memory_that_stays_is_told() -> None:
+    record = comparison(memory=tuple(steps(0, 30 * MIB, 4000 * MIB, 900 * MIB)))
+    assert any("held 870 MiB after it was unloaded" in line for line in sentences(record))
+    (item,) = memory_returns(record)
+    assert (item.before_bytes, item.most_bytes, item.after_bytes) == (
+        30 * MIB,
+        4000 * MIB,
+        900 * MIB,
+    )
+    assert item.free_before_bytes == item.free_after_bytes == 9 * GIB
+
+
+def test_busy_and_stopped_are_told() -> None:
+    told = sentences(comparison(busy="Other programs use 2.0 processor cores.", cancelled=True))
+    assert any("uncertain" in line for line in told)
+    assert told[-1] == "It was stopped before the end."
+
+
+def test_records_come_back_as_they_were() -> None:
+    record = comparison()
+    assert decode_comparison(encode_comparison(record)) == record
+    assert record.id == decode_comparison(encode_comparison(record)).id
+    assert record.title == "Model 8B: Q4_K_M, Q8_0, Q2_K"
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff", b'{"at_ms": 1}', b"[" * 100_000])
+def test_what_is_no_record_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="no comparison"):
+        decode_comparison(data)
+
+
+def test_a_record_of_a_newer_program_is_refused() -> None:
+    newer = encode_comparison(comparison(format=99))
+    with pytest.raises(ValueError, match="newer"):
+        decode_comparison(newer)
