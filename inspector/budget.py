@@ -180,7 +180,7 @@ def _budget(session: Session, members: list[PlannedDevice], taken: _Held) -> Bud
         planned = sum(item.used_bytes - item.overhead_bytes for item in members)
         engine = taken.buffers + taken.mapped
     return BudgetView(
-        name=lead.description or lead.name,
+        name=lead.title,
         total_bytes=total,
         segments=tuple(segments),
         planned_bytes=planned,

@@ -276,8 +276,7 @@ def _cache_budget(
     if load is not None:
         whole = sum(item.size_bytes for item in load.buffers if item.what == "kv") or whole
     lead = max(holders, key=lambda item: item.kv_bytes)
-    name = lead.description or lead.name
-    budget = next((item for item in shown if item.name == name), None)
+    budget = next((item for item in shown if item.name == lead.title), None)
     if budget is None or budget.headroom_bytes is None:
         return None
     share = lead.kv_bytes / sum(item.kv_bytes for item in holders)

@@ -109,6 +109,13 @@ class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
     network_s: float = 0.0
 
     @property
+    def title(self) -> str:
+        """Return what to call the device; an address alone would not tell that it is one."""
+        if self.kind == "rpc":
+            return f"{self.name} ({self.description})"
+        return self.description or self.name
+
+    @property
     def used_bytes(self) -> int:
         """Return everything that the model takes here."""
         return (

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.data.records import Conversation
 from app.data.state import LoadOutcome, StateFile
 from app.engine.check import file_problem
+from app.engine.outcome import remote_devices
 from app.engine.protocol import EngineMessage, Failed, Hello, Loaded, LoadOptions, ModelInfo
 from app.engine.qt_client import EngineProcess, EngineState
 from app.logs import engine_log
@@ -188,6 +189,7 @@ class EnginePresenter(QObject):
         window.status.set_facts(status_facts(state))
         window.actions_by_key["unload_model"].setEnabled(state.model is not None)
         window.chat.composer.set_unavailable(self._why_not(state))
+        window.chat.composer.set_elsewhere(_elsewhere(state))
         if state.status == "lost":
             self._tell_loss(state)
 
@@ -319,6 +321,14 @@ class EnginePresenter(QObject):
 
     def _say(self, sentence: str) -> None:
         self._window.chat.notices.show_notice(Notice("engine", sentence, "info"))
+
+
+def _elsewhere(state: EngineState) -> str:
+    """Return the addresses of other computers that the model runs on, empty for none."""
+    if state.model is None:
+        return ""
+    remote = remote_devices(state.model.devices, state.model.devices_used)
+    return ", ".join(device.description for device in remote)
 
 
 def _header_model(state: EngineState) -> HeaderModel:

@@ -48,8 +48,10 @@ def _model_segments(model: ModelInfo) -> list[Segment]:
     if model.layers_offloaded:
         segments.append(
             Segment(
-                _tr("{0} of {1} layers on the GPU").format(
-                    model.layers_offloaded, model.layers_total
+                _tr("{0} of {1} layers on {2}").format(
+                    model.layers_offloaded,
+                    model.layers_total,
+                    ", ".join(model.devices_used) or _tr("the GPU"),
                 )
             )
         )

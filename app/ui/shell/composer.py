@@ -63,6 +63,7 @@ class Composer(QFrame):
         self._generating = False
         self._since_stop = QElapsedTimer()
         self._unavailable: str | None = None
+        self._elsewhere = ""
         self._attachments: tuple[AttachmentChip, ...] = ()
         self._offer: Bar | None = None
         self._facts_text = ""
@@ -157,6 +158,11 @@ class Composer(QFrame):
     def set_unavailable(self, reason: str | None) -> None:
         """Keep drafts from being sent, and say why in place of the figures; None allows it."""
         self._unavailable = reason
+        self._refresh()
+
+    def set_elsewhere(self, addresses: str) -> None:
+        """Name other computers that the model runs on, empty for none: what is sent goes there."""
+        self._elsewhere = addresses
         self._refresh()
 
     def set_draft_facts(self, facts: DraftFacts) -> None:
@@ -348,7 +354,10 @@ class Composer(QFrame):
             self._offer = None
 
     def _refresh(self) -> None:
-        self._edit.setPlaceholderText(self.tr("Ask anything. Everything stays on this computer."))
+        where = self.tr("Everything stays on this computer.")
+        if self._elsewhere:
+            where = self.tr("Part of the model runs on %1.").replace("%1", self._elsewhere)
+        self._edit.setPlaceholderText(self.tr("Ask anything. %1").replace("%1", where))
         if self._generating:
             self._send.setText(self.tr("Stop"))
             self._send.setToolTip(self.tr("Stop the reply (%1)").replace("%1", "Esc"))
