@@ -74,7 +74,8 @@ def _refused(refused: Refusal) -> Finding:
         "one_sequence": Fix("Use one sequence", "sequences", 1),
         "flash_off": Fix("Turn flash attention off", "flash_attention", "off"),
     }
-    return Finding("refused", "error", refused.text, fixes=(fixes[refused.fix],))
+    fix = fixes.get(refused.fix)
+    return Finding("refused", "error", refused.text, fixes=() if fix is None else (fix,))
 
 
 def _room(

@@ -84,7 +84,7 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the engine would not create the context, and the smallest change that helps."""
+    """Why the engine would not create the context, and the smallest change that helps, if any."""
 
     text: str
     fix: Literal[
@@ -96,6 +96,7 @@ class Refusal:
         "fewer_sequences",
         "one_sequence",
         "context",
+        "none",
     ]
 
 
@@ -180,11 +181,30 @@ def refusal(shape: Hyperparameters, settings: LoadSettings) -> Refusal | None:
     return None
 
 
+def _shared_caches_match(shape: Hyperparameters) -> bool:
+    """Tell whether layers without a cache find one of their kind (``create_memory``).
+
+    A sliding layer reads the last but one that has a cache, a full one the last.
+    """
+    first = shape.kv_from_start
+    for layer in range(max(first, 0), shape.layers_all if first >= 0 else 0):
+        held = first - (2 if shape.sliding[layer] else 1)
+        if first < 2 or shape.sliding[held] != shape.sliding[layer]:
+            return False
+    return True
+
+
 def _aborts(
     shape: Hyperparameters, settings: LoadSettings, *, flash: bool, k_block: int
 ) -> Refusal | None:
     """Return what the engine doesn't refuse but ends on: assertions of this version."""
     arch = shape.architecture
+    if not _shared_caches_match(shape):
+        return Refusal(
+            "The engine can't share this model's caches: the last layers with caches of their own "
+            "are not a sliding one and then a full one.",
+            "none",
+        )
     if arch in {"t5", "t5encoder"} and settings.sequences > 1 and not settings.unified:
         return Refusal(
             "The engine can't run this architecture with several sequences.", "one_sequence"

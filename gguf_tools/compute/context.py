@@ -56,12 +56,12 @@ class GraphContext:
     @property
     def generates(self) -> bool:
         """Tell whether the model has an output matrix, its own or the embedding table."""
-        return self.shape.architecture not in NO_CACHE - DIFFUSION
+        return self.shape.architecture not in NO_CACHE - DIFFUSION | _EMBEDS
 
     @property
     def caching(self) -> bool:
         """Tell whether tokens see earlier ones through a cache, not only their own batch."""
-        return self.shape.architecture not in NO_CACHE
+        return self.shape.architecture not in NO_CACHE | _EMBEDS
 
     def _key(self, layer: int, name: str, suffix: str) -> str:
         # Looped models run the same matrices in several layers.
@@ -223,3 +223,7 @@ class GraphContext:
         if self.shape.swa_kind != "none" and self.shape.sliding[layer]:
             return self.cache("swa", self.window_cells)
         return self.cache("main", self.settings.kv.context)
+
+
+_EMBEDS = frozenset({"llama-embed"})
+"""Architectures that have a cache, and neither use it nor their output matrix."""

@@ -50,7 +50,7 @@ def finish(context: GraphContext, x: Node, traits: Traits) -> None:
     last = graph.output(norm(context, x, traits))
     if traits.pick == "after_norm":
         last = graph.output(pick_outputs(context, last))
-    if context.tensors.get("output.weight") is None and not context.generates:
+    if not context.generates:
         graph.expand(last)
         return
     logits = graph.matmul(context.vocabulary, last)

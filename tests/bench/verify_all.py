@@ -1,8 +1,9 @@
 """The planner against the engine: ``python -m tests.bench.verify_all``.
 
 Models are the oracle's, tiny ones of every architecture and the shapes of real ones, as sparse
-files without weights. Every one is loaded on the processor and split between it and a second
-device over RPC. ``--full`` takes every combination of settings, not a covering choice.
+files without weights, and those of tests/helpers/families, in odd sizes. Every one is loaded on
+the processor and split between it and a second device over RPC. ``--full`` takes every
+combination of settings, not a covering choice.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.memory import memory_plan
 from gguf_tools.settings import LoadSettings, refusal
 from tests.helpers.engine_dry_runs import Asked, Ran, dry_runs, rpc_server
+from tests.helpers.families import write_families
 from tests.helpers.sparse_models import unpack_sparse
 
 CONTEXTS = (512, 4096, 32768, 5003)
@@ -163,7 +165,7 @@ def run_model(name: str, path: Path, ways: Sequence[Asked], endpoint: str) -> It
     for ran in dry_runs(path, ways):
         judge(alone, facts, cpu_only(), ran)
     yield alone
-    split = Tally(name, "split", "close" if trust == "exact" else trust)
+    split = Tally(name, "split", trust)
     offloaded = (layers // 2 + 1, -1)
     asked = [
         replace(way, gpu_layers=offloaded[index % 2])
@@ -212,6 +214,8 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, rpc_server() as endpoint:
         files = unpack_sparse(Path(folder))
+        families = write_families(Path(folder) / "families")
+        files |= {f"family {name}": path for name, path in families.items()}
         names = [name for name in files if not parsed.only or name in parsed.only]
 
         def work(name: str) -> list[Tally]:

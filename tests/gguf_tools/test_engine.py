@@ -100,5 +100,4 @@ def test_plan_is_the_engine_s(
     assert tally.faults == []
     assert tally.cache_wrong == 0
     assert tally.weights_wrong == 0
-    if place == "cpu":
-        assert tally.outside == 0, tally.worst
+    assert tally.outside == 0, tally.worst

@@ -1,0 +1,75 @@
+"""The plan against the engine's own dry run, for a model of odd sizes of every family."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gguf_tools.compute.buffers import trust_of
+from gguf_tools.facts import read_facts
+from gguf_tools.machine import cpu_only
+from gguf_tools.settings import refusal
+from tests.bench.verify_all import SPLIT, Tally, as_load, judge
+from tests.helpers.engine_dry_runs import Asked, dry_runs, rpc_server
+from tests.helpers.families import FAMILIES
+
+_WAYS = (
+    Asked(context=4096, ubatch=512, cache="f16", sequences=1, outputs=1, flash="on"),
+    Asked(context=512, ubatch=128, cache="f16", sequences=4, outputs=4, flash="off"),
+    Asked(context=5003, ubatch=512, cache="q8_0", sequences=1, outputs=0, flash="on"),
+    Asked(context=32768, ubatch=2048, cache="q4_0", sequences=4, outputs=4, flash="on"),
+)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with rpc_server() as address:
+        yield address
+
+
+@pytest.mark.parametrize("place", ["cpu", "split"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_plan_is_the_engine_s(name: str, place: str, tmp_path: Path, endpoint: str) -> None:
+    path = FAMILIES[name].builder().write(tmp_path / "m.gguf")
+    facts = read_facts(path)
+    assert facts.shape is not None
+    ways = _WAYS
+    if place == "split":
+        half = facts.shape.layers_all // 2 + 1
+        ways = tuple(replace(way, gpu_layers=half) for way in _WAYS)
+    tally = Tally(name, place, trust_of(facts.shape))
+    machine = SPLIT if place == "split" else cpu_only()
+    for ran in dry_runs(path, ways, endpoint if place == "split" else None):
+        judge(tally, facts, machine, ran)
+    assert tally.runs == len(ways)
+    assert tally.runs > tally.refusals
+    assert tally.faults == []
+    assert tally.cache_wrong == 0
+    assert tally.weights_wrong == 0
+    assert tally.outside == 0, tally.worst
+
+
+@pytest.mark.parametrize("shared", [3, 4, 5, 6, 7, 8])
+def test_caches_that_do_not_match_are_refused(shared: int, tmp_path: Path) -> None:
+    # Layers that share a cache read one of their own kind; the engine ends where there is none.
+    family = FAMILIES["own_and_shared_kv"]
+    own = len(family.layers) - shared
+    keys = {**family.keys, "attention.shared_kv_layers": ("u32", shared)}
+    builder = replace(family, keys=keys).builder()
+    unused = re.compile(r"blk\.(\d+)\.attn_(?:k|v|k_norm)\.")
+    builder.tensors = [
+        tensor
+        for tensor in builder.tensors
+        if not (found := unused.match(tensor.name)) or int(found[1]) < own
+    ]
+    path = builder.write(tmp_path / "m.gguf")
+    shape = read_facts(path).shape
+    assert shape is not None
+    asked = _WAYS[0]
+    (ran,) = dry_runs(path, [asked])
+    assert (refusal(shape, as_load(asked)) is None) == (ran.buffers is not None)
+    assert ran.crashed == (shared not in {4, 6})
