@@ -26,7 +26,7 @@ __all__ = ["ComputeUse", "Trust", "compute_by_device", "trust_of"]
 Trust: TypeAlias = Literal["exact", "close", "rough"]
 
 _ROUGH: Final = frozenset(
-    {"deepseek4", "minimax-m3", "qwen4exp", "glm5-next", "kimi-k3", "plamo2", "chameleon"}
+    {"deepseek4", "minimax-m3", "qwen4exp", "glm5-next", "grovemoe", "kimi-k3"}
 )
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
 _EACH_COUNTS: Final = INDEXED | {

@@ -37,7 +37,7 @@ def test_plan_is_the_engine_s(name: str, place: str, tmp_path: Path, endpoint: s
     path = FAMILIES[name].builder().write(tmp_path / "m.gguf")
     facts = read_facts(path)
     assert facts.shape is not None
-    ways = _WAYS
+    ways: tuple[Asked, ...] = _WAYS
     if place == "split":
         half = facts.shape.layers_all // 2 + 1
         ways = tuple(replace(way, gpu_layers=half) for way in _WAYS)
