@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
 from gguf_tools.units import format_bytes
 from inspector.plan_errors import device_of_buffer, is_mapped, tensors_of_range
 from inspector.plan_record import PlannedDevice
-from inspector.records import LoadRecord
+from inspector.records import LoadRecord, MemorySample
 from inspector.session import Session
 from inspector.views import Basis, BudgetView, SegmentView
 
 __all__ = ["budgets"]
+
+_MUCH: Final = 0.03  # of a memory, from which what others took is worth a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +191,7 @@ def _budget(session: Session, members: list[PlannedDevice], taken: _Held) -> Bud
         engine_bytes=engine,
         mapped_bytes=taken.mapped or None,
         peak_bytes=session.peak_bytes if _has_cpu(members) and session.state != "lost" else None,
-        note=_spill_note(session, members),
+        note=_spill_note(session, members) or _others_note(session, members, total),
     )
 
 
@@ -198,6 +202,33 @@ def _spill_note(session: Session, members: list[PlannedDevice]) -> str:
             size = format_bytes(seen.spilled_bytes)
             return f"The driver keeps {size} of this device's memory in system memory."
     return ""
+
+
+def _others_note(session: Session, members: list[PlannedDevice], total: int | None) -> str:
+    """Say what other programs took of a memory since the model was loaded, if it is much."""
+    load, sample = session.load, session.sample
+    if load is None or load.after is None or sample is None or total is None:
+        return ""
+    then, now = (_taken_by_others(item, members) for item in (load.after, sample))
+    if then is None or now is None or now - then < _MUCH * total:
+        return ""
+    at = datetime.fromtimestamp(sample.at_ms / 1000, UTC).astimezone()
+    return (
+        f"Other programs took {format_bytes(now - then)} since the model was loaded (read at "
+        f"{at:%H:%M:%S})."
+    )
+
+
+def _taken_by_others(sample: MemorySample, members: list[PlannedDevice]) -> int | None:
+    """Return the bytes in use by others than the engine; None where a figure is missing."""
+    seen = [found for item in members if (found := sample.device(item.name)) is not None]
+    known = [item for item in seen if item.total_bytes is not None and item.free_bytes is not None]
+    if not known:
+        return None
+    used = max((item.total_bytes or 0) - (item.free_bytes or 0) for item in known)
+    if not _has_cpu(members):
+        return used
+    return None if sample.private_bytes is None else used - sample.private_bytes
 
 
 def _rest(

@@ -81,6 +81,7 @@ def _offload(
     now = plan.rate_at(depth)
     whole = None
     gains: bool | None = None
+    every = None
     fixes = []
     if session.planner is not None:
         every = planned_again(session.planner, {"gpu_layers": -1}, depth=depth)
@@ -103,6 +104,8 @@ def _offload(
     cause = f"Each token reads {format_bytes(slow)} from main memory"
     if host.bandwidth_bytes_per_s:
         cause += f" at {host.bandwidth_bytes_per_s / 1e9:.3g} GB/s"
+    if every is not None and every.fits is False and every.max_context:
+        cause += f". All layers fit up to a context of {every.max_context:,} tokens"
     asked = load.gpu_layers_asked
     if asked >= 0 and load.layers_offloaded < min(asked, load.layers_total):
         cause = f"{asked} layers were asked for and {load.layers_offloaded} fit. {cause}"

@@ -184,6 +184,7 @@ class Application(QObject):
         self.context.cache_wanted.connect(
             lambda n_ctx: self.models.reload({"n_ctx": n_ctx, "type_k": "q8_0", "type_v": "q8_0"})
         )
+        self.context.draft_told.connect(self.inspector.show_draft)
         self.context.summary_wanted.connect(self.summary.start)
         self.engine.state_changed.connect(self._on_engine_state)
         self.store.notice_changed.connect(self._on_store_notice)
@@ -204,6 +205,9 @@ class Application(QObject):
         self.downloads.chat_requested.connect(self.library.choose)
         self.downloads.settings_requested.connect(self.preferences.open_settings)
         self.downloads.folder_needed.connect(self._on_folder_needed)
+        self.downloads.door.folder_chosen.connect(
+            lambda folder: self.preferences.set_value("download_folder", folder)
+        )
         window.chat.notices.chosen.connect(self._on_choice)
         self._retry = QTimer(self)
         self._retry.setInterval(_RETRY_MS)

@@ -116,3 +116,24 @@ def _now(program: Program) -> int | None:
         if view is None or view.growth is None or view.growth.now is None
         else (view.growth.now.tokens)
     )
+
+
+def test_a_draft_tells_its_time_to_the_first_token(open_program: Open, tiny: Path) -> None:
+    program = open_program(tiny).ready()
+    inspector = program.app.inspector
+    program.until(lambda: inspector._panel is not None)
+    program.send("Hello " * 40)
+    program.answered()
+    program.app.window.chat.composer.set_text("What would it cost to read this?")
+    program.until(lambda: inspector.session.draft_tokens is not None)
+    assert inspector.session.draft_reused_tokens is not None
+    assert inspector.session.draft_reused_tokens > 20
+    program.until(
+        lambda: (
+            inspector._view is not None
+            and inspector._view.speed is not None
+            and inspector._view.speed.draft_first_token is not None
+        )
+    )
+    program.app.window.chat.composer.set_text("")
+    program.until(lambda: inspector.session.draft_tokens is None)

@@ -28,6 +28,7 @@ from tests.helpers.rpc_server import rpc_server
 QUESTION = "How much memory does one token of KV cache take in this model? Show the arithmetic."
 FILL_CONTEXT = 1024
 FILLED = (0.1, 0.5, 0.9)
+_LAST_PROMPT = 32  # tokens of the last message, in its template
 SCENES = ("life", "record", "split", "fill")
 
 
@@ -185,7 +186,8 @@ def shoot_fill(scene: Scene) -> None:
         scene.pause(1.2)
         _shoot_fill(scene, share)
     # The last reply runs to the window's end.
-    values = {"temperature": 0.0, "max_tokens": FILL_CONTEXT}
+    left = FILL_CONTEXT - session.used_tokens - _LAST_PROMPT
+    values = {"temperature": 0.0, "max_tokens": left}
     scene.program.controller.set_chat_values(None, "Precise", values)
     scene.program.context.send("Count from 1 to 500, one number a line.")
     runner = scene.program.controller.runner

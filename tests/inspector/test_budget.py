@@ -230,3 +230,15 @@ def test_a_mapped_range_over_offloaded_layers_is_no_error_of_the_plan(plan_of: P
     rows = {(row.device, row.what): row for row in plan_errors(record)}
     assert rows["CPU", "weights"].error == 0
     assert rows["CUDA0", "weights"].error == 0
+
+
+def test_what_other_programs_took_since_loading_is_said(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    loaded(session, after=sample(private_mib=300, CPU=(16, 12)))
+    session.memory(sample(private_mib=300, CPU=(16, 11.8)))
+    assert budgets(session)[0].note == ""
+    session.memory(sample(private_mib=300, CPU=(16, 10)))
+    assert budgets(session)[0].note.startswith("Other programs took 2.00 GiB since the model")
+    session.memory(sample(private_mib=2348, CPU=(16, 10)))
+    assert budgets(session)[0].note == ""  # it was the engine itself

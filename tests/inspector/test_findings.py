@@ -275,3 +275,20 @@ def test_a_network_device_that_is_slower_is_not_offered_for_all_layers(plan_of: 
     assert finding.severity == "note"
     assert "with all layers on RPC0 it would be" in finding.cost
     assert {"gpu_layers": -1} not in [fix.changes for fix in finding.fixes]
+
+
+def test_the_context_at_which_layers_begin_to_spill_is_told(plan_of: PlanOf) -> None:
+    session = Session()
+    wide = {**WIDE, "layers": 6, "context": 1 << 17}
+    full = plan_of(machine(card()), wide, n_ctx=65536)
+    taken = full.memory.devices[1].total_bytes
+    small = card(total_bytes=taken, free_bytes=taken - (64 << 20))
+    session.planned(plan_of(machine(small), wide, n_ctx=65536, gpu_layers=4))
+    loaded(session, layers_offloaded=4, gpu_layers_asked=-1)
+    cause = found(session, "offload").cause
+    assert "All layers fit up to a context of" in cause
+    tokens = int(cause.split("up to a context of ")[1].split(" ")[0].replace(",", ""))
+    assert session.planner is not None
+    again = planned_again(session.planner, {"gpu_layers": -1, "n_ctx": tokens})
+    assert again is not None
+    assert again.fits

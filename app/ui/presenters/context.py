@@ -40,11 +40,14 @@ class ContextPresenter(QObject):
         context_wanted(int): load the model again with this context, in tokens.
         cache_wanted(int): the same with a q8_0 cache.
         summary_wanted(): go on in a new chat that begins with a summary.
+        draft_told(new, reused): tokens that the draft would have read and those it would find in
+            the cache; None is no draft, or not known.
     """
 
     context_wanted = Signal(int)
     cache_wanted = Signal(int)
     summary_wanted = Signal()
+    draft_told = Signal(object, object)
 
     def __init__(
         self,
@@ -154,6 +157,7 @@ class ContextPresenter(QObject):
         if self._engine.state.model is None:
             self._set_overflow(None)
             self._draft_tokens = None
+            self.draft_told.emit(None, None)
             self._window.chat.composer.set_draft_facts(DraftFacts())
             return
         if not text:
@@ -168,6 +172,7 @@ class ContextPresenter(QObject):
 
     def _on_counted(self, tokens: int) -> None:
         self._draft_tokens = tokens
+        self.draft_told.emit(tokens or None, None)
         after = self._show_draft()
         if not tokens:
             self._set_overflow(None)
@@ -221,6 +226,8 @@ class ContextPresenter(QObject):
             self._chat.set_attachment_tokens(self._file_counts.pop(message.id), message.tokens)
         elif isinstance(message, Measured) and message.id == self._measure_id:
             if self._measures_draft:
+                reused = message.reusable_tokens
+                self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
                 self._tell(message.fit)
             else:
                 self._used_tokens = message.fit.prompt_tokens

@@ -24,7 +24,6 @@ from app.engine.protocol import (
     Hello,
     Loaded,
     LoadOptions,
-    Measured,
     MemoryNow,
     Progress,
     QueryMemory,
@@ -99,6 +98,7 @@ class InspectorPresenter(QObject):
         self._status = "stopped"
         self._watched_s = -_WATCH_S
         self._chat: str | None = None
+        self._cached_chat: str | None = None  # whose tokens lie in the cache
         self._may_replay = False
         self.session = Session()
         self.replay = Replay(window, self)
@@ -234,10 +234,6 @@ class InspectorPresenter(QObject):
                 self.session.memory(self._sample(message))
         elif isinstance(message, Loaded):
             self._on_loaded(message)
-        elif isinstance(message, Measured):
-            self.session.draft(
-                message.fit.prompt_tokens - message.reusable_tokens, message.reusable_tokens
-            )
         elif self._concerns_the_screen(message):
             self._follow_turn(message)
         else:
@@ -275,6 +271,7 @@ class InspectorPresenter(QObject):
                     load=session.load,
                 )
             )
+            self._cached_chat = message.conversation
             hello = self._engine.state.hello
             # A rate that another program disturbed says nothing about this computer.
             if hello is None or session.busy:
@@ -283,6 +280,20 @@ class InspectorPresenter(QObject):
                 self._plan_again()
         elif isinstance(message, Failed):
             session.turn_ended()
+
+    @Slot(object, object)
+    def show_draft(self, new_tokens: int | None, reused_tokens: int | None) -> None:
+        """Tell when the draft's first token would come.
+
+        Where the prompt was only counted, what is reused is the chat that was answered last.
+        """
+        session = self.session
+        if new_tokens is not None and reused_tokens is None:
+            used = session.used_tokens
+            reused_tokens = used if self._cached_chat == self._chat else 0
+            new_tokens += used - reused_tokens
+        session.draft(new_tokens, reused_tokens)
+        self._redraw.call()
 
     def _watch_others(self) -> None:
         """Look once in a while, in a thread, whether other programs use the processors."""
