@@ -68,5 +68,6 @@ def test_quality_of_a_variant() -> None:
 
 def test_quality_of_a_reference_has_no_divergence() -> None:
     found = quality_of([1.0, 2.0], text_bytes=0)
-    assert found.mean_kl is found.same_top is found.ln_ratio is found.bits_per_byte is None
+    missing = (found.mean_kl, found.same_top, found.ln_ratio, found.bits_per_byte)
+    assert missing == (None, None, None, None)
     assert found.kl_percentiles == ()

@@ -24,7 +24,7 @@ def test_rows_put_measured_beside_predicted() -> None:
     assert reference.ratio_predicted == reference.ratio_measured == 1.0
     assert failed.status == "failed"
     assert failed.ratio_predicted == 4.0  # its bytes are known from the file
-    assert failed.decode_per_s is failed.ratio_measured is failed.perplexity is None
+    assert (failed.decode_per_s, failed.ratio_measured, failed.perplexity) == (None, None, None)
     assert failed.requantized_from == "Q8_0"
 
 
