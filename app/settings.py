@@ -307,8 +307,8 @@ TABLE: tuple[Setting, ...] = (
         "app",
         "Privacy",
         "Offline mode",
-        "Never use the network: searching for models and downloading them is turned off. Without "
-        "it the network is used only when you search or download.",
+        "Search and download no models. Without it they use the network too only when you ask for "
+        "them.",
         "bool",
         False,
         "now",

@@ -238,3 +238,20 @@ def test_no_room_is_said_before_a_byte_is_fetched(
     assert "choose another one" in page.notices.bar("download").text
     assert items(program) == {}
     assert server.requests == []
+
+
+def test_another_folder_is_kept_and_looked_into(
+    program: Program, server: HubServer, tmp_path: Path, starter: Path
+) -> None:
+    downloads, settings = program.app.downloads, program.app.settings
+    downloads.door.folder_chosen.emit(str(tmp_path / "elsewhere"))
+    assert settings.get("download_folder") == str(tmp_path / "elsewhere")
+    look_into(program, REPOSITORY)
+    item = begin(program, starter.name)
+    program.until(lambda: item.state == "done", timeout_ms=60_000)
+    assert Path(item.paths[0]).is_relative_to(tmp_path / "elsewhere")
+    assert settings.get("model_folders") == (str(tmp_path / "elsewhere"),)
+    program.until(
+        lambda: Path(item.paths[0]) in {entry.path for entry in program.app.scanner.entries},
+        timeout_ms=60_000,
+    )

@@ -315,8 +315,11 @@ class _OptionalEditor(Editor):
             column.addWidget(self._none)
             column.addWidget(inner)
         else:
-            inner.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
-            _row(self, inner, self._none, stretch=True)
+            # A path or an address needs all the room there is, a number only its own.
+            is_line = isinstance(inner, _LineEditor)
+            wide = QSizePolicy.Policy.Expanding if is_line else QSizePolicy.Policy.Maximum
+            inner.setSizePolicy(wide, QSizePolicy.Policy.Preferred)
+            _row(self, inner, self._none, stretch=not is_line)
 
     def value(self) -> object:
         return None if self._none.isChecked() else self._inner.value()

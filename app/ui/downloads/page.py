@@ -47,7 +47,8 @@ class GetModelsPage(QWidget):
     download_requested(str): key of a variant of the repository on screen.
     download_chosen(str, str): key of a download and an action.
     message_chosen(str): key of a message's button.
-    token_requested(), folder_requested(), settings_requested()
+    token_requested(), settings_requested()
+    folder_requested(), folder_change_requested(): open the folder for downloads, choose another.
     web_requested(str): an address to be opened in the browser.
     """
 
@@ -61,6 +62,7 @@ class GetModelsPage(QWidget):
     message_chosen = Signal(str)
     token_requested = Signal()
     folder_requested = Signal()
+    folder_change_requested = Signal()
     settings_requested = Signal()
     web_requested = Signal(str)
 
@@ -272,6 +274,7 @@ class GetModelsPage(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Access token…"), self.token_requested.emit)
+        menu.addAction(self.tr("Folder for downloads…"), self.folder_change_requested.emit)
         menu.addAction(self.tr("Open the folder for downloads"), self.folder_requested.emit)
         menu.addAction(self.tr("Settings…"), self.settings_requested.emit)
         menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.data.hub.access import forget_token, keep_token, kept_token, token_path
 from app.data.hub.client import endpoint_of
@@ -28,10 +28,12 @@ class HubDoor(QObject):
     """Signals:
     token_changed(): there is another token, or none any more.
     place_known(PlaceView): answer to `tell_place`.
+    folder_chosen(str): downloads are to go there.
     """
 
     token_changed = Signal()
     place_known = Signal(object)
+    folder_chosen = Signal(str)
 
     def __init__(
         self,
@@ -95,6 +97,16 @@ class HubDoor(QObject):
             self.place_known.emit(PlaceView(joined(parts), str(folder)))
 
         tasks.run(free, tell, None, self)
+
+    @Slot()
+    def ask_folder(self) -> None:
+        """Ask where downloads are to go."""
+        dialog = QFileDialog(self._window, self.tr("Folder for downloads"), str(self.folder))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.folder_chosen)
+        dialog.open()
 
     @Slot()
     def ask_token(self) -> None:

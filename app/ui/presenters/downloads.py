@@ -87,6 +87,7 @@ class DownloadsPresenter(QObject):
         page.message_chosen.connect(self._on_message_chosen)
         page.token_requested.connect(self.door.ask_token)
         page.folder_requested.connect(self._on_folder)
+        page.folder_change_requested.connect(self.door.ask_folder)
         page.settings_requested.connect(self.settings_requested)
         page.web_requested.connect(self._on_web)
         self.door.token_changed.connect(self._after_token)
