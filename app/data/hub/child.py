@@ -35,6 +35,7 @@ from app.data.hub.protocol import (
     decode_request,
     encode_line,
 )
+from app.program import own_command
 
 if TYPE_CHECKING:
     from app.data.hub.client import Hub
@@ -46,9 +47,7 @@ _FLAG = "--hub"
 
 def child_argv() -> list[str]:
     """Return the command line of a hub process, from source and in a built program."""
-    if getattr(sys, "frozen", False):
-        return [sys.executable, _FLAG]
-    return [sys.executable, "-m", "app", _FLAG]
+    return own_command(_FLAG)
 
 
 def main() -> int:
