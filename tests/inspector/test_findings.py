@@ -292,3 +292,50 @@ def test_the_context_at_which_layers_begin_to_spill_is_told(plan_of: PlanOf) -> 
     again = planned_again(session.planner, {"gpu_layers": -1, "n_ctx": tokens})
     assert again is not None
     assert again.fits
+
+
+# --- devices on other computers
+
+
+def _far(**values: Any) -> Any:
+    return card(
+        name="RPC0",
+        kind="rpc",
+        backend="RPC",
+        description="10.0.0.5:50052",
+        bandwidth_bytes_per_s=50e9,
+        **values,
+    )
+
+
+def test_a_network_that_takes_much_of_a_token_is_named(plan_of: PlanOf) -> None:
+    session = Session()
+    slow = _far(round_trip_s=0.004, link_bytes_per_s=100e6)
+    session.planned(plan_of(machine(slow), WIDE, n_ctx=2048))
+    loaded(session, layers_offloaded=3)
+    finding = found(session, "network")
+    assert finding.id == "network/RPC0"
+    assert finding.text.startswith("The network to 10.0.0.5:50052 takes ")
+    assert finding.cause.startswith(
+        "The network to 10.0.0.5:50052: 4.00 ms a round trip, 0.10 GB/s, "
+    )
+    (fix,) = finding.fixes
+    assert fix.text == "Load without RPC0"
+    assert fix.changes == {"devices": "none"}
+    assert "tok/s" in fix.effect
+
+
+def test_a_fast_network_is_not_worth_a_word(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(_far()), WIDE, n_ctx=2048))
+    loaded(session, layers_offloaded=3)
+    assert "network" not in ids(session)
+
+
+def test_a_lost_device_is_done_without(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card(), _far()), WIDE, n_ctx=2048))
+    loaded(session, layers_offloaded=3)
+    session.engine_lost("The connection to RPC0 (10.0.0.5:50052) broke while writing the reply.")
+    (fix,) = found(session, "engine_lost").fixes
+    assert fix.changes == {"devices": card().name}

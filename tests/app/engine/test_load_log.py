@@ -55,3 +55,18 @@ def test_a42_shortage_of_memory_is_recognised(line: str) -> None:
 def test_causes_are_found() -> None:
     lines = ["print_info: n_layer = 2", "llama_model_load: error loading model: missing tensor 'x'"]
     assert load_log.error_lines(lines) == lines[1:]
+
+
+def test_buffers_of_servers_are_called_by_their_devices() -> None:
+    names = {"RPC0[10.0.0.6:1]": "RPC1"}
+    (one,) = load_log.buffers(
+        ["load_tensors: RPC0[10.0.0.6:1] model buffer size =    92.10 MiB"], names
+    )
+    assert (one.device, one.what) == ("RPC1", "weights")
+    line = (
+        "alloc_tensor_range: failed to allocate RPC0[10.0.0.6:1] buffer of size 96571392",
+        "llama_model_load: error loading model: unable to allocate RPC0[10.0.0.6:1] buffer",
+    )
+    assert load_log.refused(line, names) == ("RPC1", 96571392)
+    assert load_log.refused(line) == ("RPC0[10.0.0.6:1]", 96571392)
+    assert load_log.refused(["all is well"]) is None

@@ -4,7 +4,8 @@ import signal
 
 import pytest
 
-from app.engine.outcome import WorkerEnd, recovery_after
+from app.engine.outcome import WorkerEnd, recovery_after, remote_devices
+from app.engine.protocol import DeviceInfo
 
 OOM = ("ggml_backend_cuda_buffer_type_alloc_buffer: cudaMalloc failed: out of memory",)
 
@@ -62,3 +63,35 @@ def test_a41_other_ends_wait_for_the_user(name: str) -> None:
     recovery = recovery_after(end, compatibility=False)
     assert not recovery.restart
     assert "Load the model again" in recovery.advice
+
+
+LOST = ("ggml-rpc.cpp:591: Remote RPC server crashed or returned malformed response",)
+
+
+def _far(name: str, address: str) -> DeviceInfo:
+    return DeviceInfo(
+        name=name,
+        description=address,
+        kind="gpu",
+        backend="RPC",
+        total_bytes=None,
+        free_bytes=None,
+    )
+
+
+def test_a_server_that_hung_up_is_named_with_what_helps() -> None:
+    devices = (_far("RPC0", "10.0.0.5:1"), _far("RPC1", "10.0.0.6:1"))
+    end = WorkerEnd(-signal.SIGABRT, "prefill", last_lines=LOST, remotes=devices[:1])
+    recovery = recovery_after(end, compatibility=False)
+    assert recovery.sentence.startswith("The connection to RPC0 (10.0.0.5:1) broke while reading")
+    assert recovery.advice[0] == "Load the model without it (--devices=-10.0.0.5:1)"
+    assert not recovery.restart
+    both = WorkerEnd(-signal.SIGABRT, "decode", last_lines=LOST, remotes=devices)
+    assert "to RPC0 (10.0.0.5:1) or to RPC1 (10.0.0.6:1) broke" in both.sentence
+    assert WorkerEnd(-signal.SIGABRT, "decode", remotes=devices).lost_remotes == ()
+    assert WorkerEnd(-signal.SIGABRT, "decode", last_lines=LOST).lost_remotes == ()
+
+
+def test_devices_of_other_computers_among_those_used() -> None:
+    devices = (_far("RPC0", "10.0.0.5:1"), _far("RPC1", "10.0.0.6:1"))
+    assert remote_devices(devices, {"RPC1", "CPU"}) == devices[1:]
