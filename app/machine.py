@@ -80,14 +80,18 @@ def bandwidth_for(
 ) -> BandwidthRecord:
     """Return the bandwidth of main memory at a model's size: the kept probe, or a new one.
 
+    A kept probe whose passes disagree is made again, until a quiet one is kept.
+
     Raises:
         MemoryError: there is no room for the probe's buffers.
     """
     size = probe_size(bytes_per_token, free_bytes)
     kept = None if again else kept_bandwidth(state, cpu, threads, size)
-    if kept is not None:
+    if kept is not None and kept.steady:
         return kept
     record = measure_bandwidth(size, threads)
+    if not again and kept is not None and kept.bytes_per_s > record.bytes_per_s:
+        return kept  # neither was quiet, and whatever else ran only made it slower
     keep_bandwidth(state, cpu, record)
     return record
 

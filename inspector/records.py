@@ -35,6 +35,8 @@ __all__ = [
     "encode_record",
 ]
 
+_STEADY = 0.1  # half width of a probe's middle passes, relative to their median
+
 BufferKind: TypeAlias = Literal["weights", "kv", "state", "compute", "output"]
 
 
@@ -201,6 +203,11 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
         ordered = sorted(self.samples)
         quarter = len(ordered) // 4
         return (ordered[-1 - quarter] - ordered[quarter]) / 2 / median(ordered)
+
+    @property
+    def steady(self) -> bool:
+        """Tell whether the passes agree; if not, something else ran and a later probe is better."""
+        return self.spread <= _STEADY
 
     @property
     def cached(self) -> bool:

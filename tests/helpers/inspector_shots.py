@@ -26,6 +26,7 @@ from tests.helpers.panel_records import card_record
 from tests.helpers.rpc_server import rpc_server
 
 QUESTION = "How much memory does one token of KV cache take in this model? Show the arithmetic."
+STORY = "Tell a long story about a ship and its load line."
 FILL_CONTEXT = 1024
 FILLED = (0.1, 0.5, 0.9)
 _LAST_PROMPT = 32  # tokens of the last message, in its template
@@ -128,9 +129,10 @@ def shoot_life(scene: Scene) -> None:
     scene.shoot("1-planned", panel=True)
     scene.program.models.reload()
     scene.ready()
-    scene.ask(QUESTION, 200, until_chars=250)
+    scene.ask(STORY, 160, until_chars=250)
     scene.shoot("2-writing")
     scene.until(lambda: not scene.program.controller.runner.is_running)
+    scene.ask(QUESTION, 80)
     scene.pause(1.0)
     scene.program.window.chat.composer.set_text("And if I quantise the cache to 8 bits? " * 6)
     scene.pause(1.5)

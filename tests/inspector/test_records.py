@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from inspector.records import TurnStats
+from inspector.records import BandwidthRecord, TurnStats
 
 
 def _stats(**values: float) -> TurnStats:
@@ -43,3 +43,11 @@ def test_rates_are_finite_and_positive() -> None:
         assert math.isfinite(rate)
         assert rate > 0
     assert _stats(prompt_tokens=5, reply_tokens=3).context_used_tokens == 8
+
+
+def test_a_probe_whose_passes_disagree_is_not_steady() -> None:
+    quiet = BandwidthRecord(at_ms=1, threads=1, buffer_bytes=1, samples=(10.0, 10.2, 9.9, 10.1))
+    busy = BandwidthRecord(at_ms=1, threads=1, buffer_bytes=1, samples=(3.0, 10.0, 6.0, 9.0))
+    assert quiet.steady
+    assert not busy.steady
+    assert busy.bytes_per_s == 9.0

@@ -189,7 +189,8 @@ class InspectorPresenter(QObject):
     def _measure_bandwidth(self, hello: Hello) -> None:
         """Probe main memory once for this computer, while the engine is idle."""
         facts = self._planner.facts
-        if facts is None or self._planner.bandwidth is not None:
+        known = self._planner.bandwidth
+        if facts is None or (known is not None and known.steady):
             return
         threads, size = self._planner.threads, facts.bytes_read_per_token or 0
         state, cpu = self._state, hello.cpu
