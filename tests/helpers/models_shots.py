@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QWidget
 from app.paths import Paths, starter_model
 from app.settings import Settings
 from app.ui.application import Application
+from app.ui.models.views import LibraryView, ScanView
 from tests.helpers.library_files import fill_library
 
 __all__ = ["main", "models_program"]
@@ -95,6 +96,7 @@ def _shoot_all(shooter: _Shooter) -> None:
     tree.verticalScrollBar().setValue(0)
     shooter.shoot("6-by-fit")
     page.toolbar.set_sort("name")
+    tree.choose([])
     broken = tree.library.index_of("broken")
     tree.setExpanded(broken, True)
     tree.scrollTo(broken, tree.ScrollHint.PositionAtTop)
@@ -103,6 +105,9 @@ def _shoot_all(shooter: _Shooter) -> None:
     tree.choose([group.variants[5].key])
     window.resize(1024, 700)
     shooter.shoot("8-narrow")
+    program.preferences.set_value("text_size", 150)
+    shooter.shoot("8-narrow-large-text")
+    program.preferences.set_value("text_size", 100)
     window.resize(1440, 900)
     program.models_page.open_details(group.variants[5].key)
     dialog = shooter.dialog()
@@ -142,6 +147,18 @@ def _shoot_variant(shooter: _Shooter) -> None:
     page.toolbar.search.clear()
 
 
+def _shoot_empty(shooter: _Shooter) -> None:
+    """Show the page without even the starter model, then with large text on a small window."""
+    program = shooter.program
+    page = program.models_page.page
+    places = dict.fromkeys(place.source for place in program.scanner.places)
+    page.set_library(LibraryView(), tuple(places))
+    shooter.shoot("0-empty")
+    page.set_scan(ScanView(0.4, "Looking in Hugging Face: 0 found"))
+    shooter.shoot("0-scanning-empty")
+    page.set_scan(None)
+
+
 def dialog_is_open(window: QWidget) -> bool:
     """Tell whether a dialog of the window is on screen."""
     return any(d.isVisible() for d in window.findChildren(QDialog))
@@ -172,7 +189,7 @@ def main() -> None:
                 else:
                     program.window.show_page("models")
                     shooter.until(lambda p=program: not p.scanner.is_scanning)  # type: ignore[misc]
-                    shooter.shoot("0-empty")
+                    _shoot_empty(shooter)
                 program.window.close()
                 shooter.until(lambda p=program: p.has_ended)  # type: ignore[misc]
                 program.release()

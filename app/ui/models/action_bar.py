@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QWidget
 
 from app.ui.elide import ElidedLabel
@@ -12,6 +13,8 @@ from app.ui.icons import IconKeeper
 from app.ui.theme import ThemeManager
 
 __all__ = ["ActionBar", "Offered"]
+
+_WORDS_PX = 110  # enough to tell what is chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class ActionBar(QWidget):
             else self.tr("Choose 2 to 6 variants to compare them")
         )
         self.more.setEnabled(offered.more)
+        self._fit()
 
     def _button(self, key: str, text: str, *, primary: bool = False) -> QPushButton:
         button = QPushButton(text, self)
@@ -88,6 +92,25 @@ class ActionBar(QWidget):
             button.setProperty("kind", "primary")
         button.clicked.connect(lambda _checked=False: self.chosen.emit(key))
         return button
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any width: what has no room is in the menu, too."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show the buttons that have room."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        margins, gap = self._row.contentsMargins(), self._row.spacing()
+        room = self.width() - margins.left() - margins.right()
+        room -= self._themes.theme.px(_WORDS_PX) + gap
+        # The first of these is what is left out last.
+        for button in (self.more, self.chat, self.compare, self.make, self.plan, self.details):
+            button.ensurePolished()
+            room -= max(button.sizeHint().width(), button.minimumWidth()) + gap
+            button.setVisible(room >= 0 or button in {self.more, self.chat})
 
     @Slot()
     def _apply_theme(self) -> None:
@@ -97,3 +120,4 @@ class ActionBar(QWidget):
         for button in (self.details, self.plan, self.make, self.compare, self.chat):
             button.setFixedHeight(theme.px(32))
         self.more.setFixedSize(theme.px(32), theme.px(32))
+        self._fit()

@@ -58,7 +58,12 @@ class NothingPanel(QWidget):
         self._column.addWidget(self._icon)
         self._column.addWidget(self._title)
         for widget in (self._text, self._progress):
-            self._column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+            # In a row with stretches: a centred widget would not be asked for its height.
+            row = QHBoxLayout()
+            row.addStretch(1)
+            row.addWidget(widget, 100)
+            row.addStretch(1)
+            self._column.addLayout(row)
         self._column.addLayout(self._buttons)
         self._column.addStretch(3)
         themes.changed.connect(self._apply_theme)
@@ -101,17 +106,12 @@ class NothingPanel(QWidget):
     ) -> None:
         self._title.setText(title)
         self._text.setText(text)
-        self._fit_text()
         self._get.setVisible(get)
         self._folder.setVisible(folder)
         self._clear.setVisible(clear)
         self._progress.setVisible(progress is not None)
         if progress is not None:
             self._progress.setValue(round(min(max(progress, 0.0), 1.0) * 1000))
-
-    def _fit_text(self) -> None:
-        # A centred label of a layout is not asked for its height at its width.
-        self._text.setFixedHeight(max(self._text.heightForWidth(self._text.maximumWidth()), 0))
 
     @Slot()
     def _apply_theme(self) -> None:
@@ -120,9 +120,8 @@ class NothingPanel(QWidget):
         self._column.setContentsMargins(side, side, side, side)
         self._column.setSpacing(theme.px(12))
         self._buttons.setSpacing(theme.px(8))
-        self._text.setFixedWidth(theme.px(440))
-        self._fit_text()
-        self._progress.setFixedWidth(theme.px(280))
+        self._text.setMaximumWidth(theme.px(440))
+        self._progress.setMaximumWidth(theme.px(280))
         self._icon.setPixmap(
             pixmap("models", theme.css("faint"), theme.px(34), ratio=self.devicePixelRatioF())
         )

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFrame, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app.ui.models.action_bar import ActionBar, Offered
 from app.ui.models.files import dropped_paths
@@ -84,6 +84,8 @@ class ModelsPage(QWidget):
         self.notices.shown_changed.connect(self.notices.setVisible)
         self.tree = LibraryTree(themes, self)
         self.nothing = NothingPanel(themes, self)
+        # What is said instead of a list must not make a page with a list larger than its window.
+        self.nothing.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.actions_bar = ActionBar(themes, self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self.tree)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper
 from app.ui.models.views import LibraryView, ScanView, SortKey
+from app.ui.models.wrapping import WrappingRow
 from app.ui.theme import ThemeManager
 
 __all__ = ["Toolbar"]
@@ -94,10 +95,8 @@ class Toolbar(QFrame):
         self._cancel.setProperty("kind", "small")
         self._cancel.clicked.connect(self.cancel_requested)
 
-        self._top = QHBoxLayout()
-        self._top.addWidget(self.search, 1)
-        for widget in (self.filter, self.sort, self._add, self._again, self._get):
-            self._top.addWidget(widget)
+        others = (self.filter, self.sort, self._add, self._again, self._get)
+        self._top = WrappingRow(self.search, others, self)
         self._foot = QWidget(self)
         self._low = QHBoxLayout(self._foot)
         self._low.setContentsMargins(0, 0, 0, 0)
@@ -107,7 +106,7 @@ class Toolbar(QFrame):
         self._low.addWidget(self._progress)
         self._low.addWidget(self._cancel)
         self._column = QVBoxLayout(self)
-        self._column.addLayout(self._top)
+        self._column.addWidget(self._top)
         self._column.addWidget(self._foot)
         themes.changed.connect(self._apply_theme)
         self.set_library(LibraryView())
@@ -196,7 +195,6 @@ class Toolbar(QFrame):
         theme = self._themes.theme
         self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(8))
         self._column.setSpacing(theme.px(6))
-        self._top.setSpacing(theme.px(8))
         self._low.setSpacing(theme.px(10))
         self.search.setMinimumWidth(theme.px(120))
         self._foot.setFixedHeight(theme.px(24))
@@ -207,3 +205,4 @@ class Toolbar(QFrame):
         for box in (self.filter, self.sort):
             box.setMinimumWidth(theme.px(112))
             box.setMaximumWidth(theme.px(170))
+        self._top.set_sizes(theme.px(8), theme.px(150))

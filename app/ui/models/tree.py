@@ -342,10 +342,10 @@ class LibraryTree(QTreeView):
     def _fit_columns(self) -> None:
         theme = self._themes.theme
         shown = dict(_WIDTHS)
-        for name in ("bits", "context", "prefill", "budget", "max_context"):
+        for name in ("bits", "context", "prefill", "budget", "max_context", "budget", "decode"):
             if theme.px(_NAME_PX + sum(shown.values())) <= self.viewport().width():
                 break
-            if name == "budget":
+            if name == "budget" and shown[name] != _NARROW_BUDGET_PX:
                 shown[name] = _NARROW_BUDGET_PX
             else:
                 del shown[name]

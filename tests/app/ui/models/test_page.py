@@ -230,7 +230,7 @@ def test_a_heading_orders_the_list(page: ModelsPage) -> None:
     assert [row.key for row in page.tree.library.variants()][:2] == ["/gemma", "/llama-q4"]
 
 
-@pytest.mark.parametrize(("width", "columns"), [(1132, 9), (716, 6), (560, 5)])
+@pytest.mark.parametrize(("width", "columns"), [(1132, 9), (716, 6), (560, 4), (420, 3)])
 def test_columns_give_way_on_a_narrow_page(page: ModelsPage, width: int, columns: int) -> None:
     page.resize(width + 60, 600)
     header = page.tree.header()
@@ -346,3 +346,44 @@ def test_every_button_has_a_name(page: ModelsPage) -> None:
         assert button.text() or button.accessibleName()
     for widget in (page.tree, page.toolbar.search, page.toolbar.filter, page.toolbar.sort):
         assert widget.accessibleName()
+
+
+@pytest.mark.parametrize(
+    ("percent", "width", "height"),
+    [(100, 1204, 800), (100, 788, 626), (100, 560, 500), (150, 670, 600), (200, 560, 900)],
+)
+def test_nothing_is_cut_or_covered(
+    page: ModelsPage, themes: ThemeManager, percent: int, width: int, height: int
+) -> None:
+    themes.set_text_size(percent)
+    page.resize(width, height)
+    page.tree.choose(["/llama-q4"])
+    for _ in range(5):
+        QApplication.processEvents()
+    assert page.minimumSizeHint().width() <= width
+    assert page.minimumSizeHint().height() <= height
+    bar, foot = page.toolbar, page.actions_bar
+    controls = [bar.search, bar.filter, bar.sort, bar._add, bar._again, bar._get]
+    buttons = [foot.chat, foot.more]
+    buttons += [b for b in (foot.details, foot.plan, foot.make, foot.compare) if b.isVisible()]
+    for holder, widgets in ((bar, controls), (foot, buttons)):
+        places = []
+        for widget in widgets:
+            assert widget.isVisible()
+            place = widget.rect().translated(widget.mapTo(holder, QPoint()))
+            assert holder.rect().contains(place), widget.accessibleName()
+            assert not any(place.intersects(other) for other in places)
+            if isinstance(widget, QPushButton):
+                assert widget.width() >= widget.sizeHint().width()
+            places.append(place)
+
+
+def test_what_has_no_room_below_is_in_the_menu(page: ModelsPage) -> None:
+    page.tree.choose(["/llama-q4"])
+    page.resize(560, 500)
+    QApplication.processEvents()
+    assert page.actions_bar.details.isHidden()
+    assert {"Details", "Plan", "Make a variant…"} <= set(actions(page))
+    page.resize(1204, 800)
+    QApplication.processEvents()
+    assert page.actions_bar.details.isVisible()
