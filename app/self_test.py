@@ -20,6 +20,7 @@ from typing import Final
 
 from app.cli.terminal import json_line, say
 from app.paths import DATA_DIR_VARIABLE, starter_model
+from app.program import own_command
 from app.version import version
 
 __all__ = ["CHECKS", "CheckFailed", "Result", "add_arguments", "run", "run_check"]
@@ -206,11 +207,10 @@ def _window(_folder: Path) -> str:
 
         painted: str = import_module("app.ui.self_test").paint_window()
         return painted
-    program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "app"]
     environment = {**os.environ, _INSIDE: "window", "QT_QPA_PLATFORM": "offscreen"}
     try:
         done = subprocess.run(
-            [*program, "self-test", "--only", "window", "--json"],
+            own_command("self-test", "--only", "window", "--json"),
             env=environment,
             capture_output=True,
             encoding="utf-8",

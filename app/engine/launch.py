@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from app.program import own_command
+
 __all__ = [
     "FAKE_ENGINE_VARIABLE",
     "FAULTS_VARIABLE",
@@ -22,32 +24,14 @@ REMOTES_VARIABLE = "PLIMSOLL_RPC"
 
 
 def worker_argv() -> list[str]:
-    """Return the command line of a worker.
-
-    In a built program ``sys.executable`` is the program itself and knows no ``-m``.
-    """
-    if getattr(sys, "frozen", False):
-        return [_console_program(), "--worker"]
-    return [sys.executable, "-m", "app", "--worker"]
+    """Return the command line of a worker."""
+    return own_command("--worker")
 
 
 def asked_remotes() -> tuple[str, ...]:
     """Return, in a worker, the addresses of RPC servers that it was told to use."""
     given = os.environ.get(REMOTES_VARIABLE, "").split(",")
     return tuple(item.strip() for item in given if item.strip())
-
-
-def _console_program() -> str:
-    """Return the built program that has standard streams.
-
-    On Windows the window is a program without a console, whose Python has no stdout and stderr;
-    beside it lies the one for terminals, which is started without opening any.
-    """
-    if sys.platform == "win32":
-        beside = Path(sys.executable).with_name("plimsoll.exe")
-        if beside.is_file():
-            return str(beside)
-    return sys.executable
 
 
 def worker_environment(

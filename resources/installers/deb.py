@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from resources.installers.licence_file import bundled_libraries, system_libraries
-from resources.installers.project import HERE, Target, source_date
+from resources.installers.project import HERE, ROOT, Target, source_date
 
 __all__ = ["control", "make_deb", "needed_packages"]
 
@@ -84,17 +84,24 @@ def control(target: Target, depends: list[str], installed_kib: int) -> str:
     return "".join(f"{name}: {value}\n" for name, value in fields.items())
 
 
+def _copyright(tree: Path) -> str:
+    """Return an overview; Debian wants no full texts of common licences in this file."""
+    whole = (tree / "_internal" / "resources" / "licences.txt").read_text(encoding="utf-8")
+    overview = whole.partition("\n" + "=" * 20)[0].rstrip()
+    own = (ROOT / "LICENSE").read_text(encoding="utf-8").strip()
+    return (
+        f"Plimsoll\n\n{own}\n\n"
+        "It carries other programs under licences of their own. Their full texts are in\n"
+        "/usr/lib/plimsoll/_internal/resources/licences.txt and in the program's About dialog;\n"
+        "the common ones (Apache-2.0, GPL-3, LGPL-3) are also in /usr/share/common-licenses.\n\n"
+        f"{overview}\n"
+    )
+
+
 def _documents(target: Target, root: Path, tree: Path) -> None:
     about = root / "usr" / "share" / "doc" / "plimsoll"
     about.mkdir(parents=True)
-    licences = tree / "_internal" / "resources" / "licences.txt"
-    (about / "copyright").write_text(
-        "Plimsoll is under the MIT licence. It carries other programs under licences of their\n"
-        "own; all of them follow. Debian keeps the texts of the common ones in\n"
-        "/usr/share/common-licenses (GPL-3, LGPL-3, Apache-2.0).\n\n"
-        + licences.read_text(encoding="utf-8"),
-        encoding="utf-8",
-    )
+    (about / "copyright").write_text(_copyright(tree), encoding="utf-8")
     when = datetime.fromtimestamp(source_date(), UTC)
     maintainer = os.environ.get("PLIMSOLL_MAINTAINER", _MAINTAINER)
     changes = (

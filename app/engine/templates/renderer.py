@@ -25,6 +25,7 @@ import psutil
 
 from app.engine.templates.errors import TEMPLATE_ERROR_KINDS, TemplateError
 from app.engine.templates.frames import read_frame, write_frame
+from app.program import own_command
 
 __all__ = ["TemplateRenderer", "argv"]
 
@@ -44,7 +45,8 @@ _WALL_LIMITS: Final = 5
 def argv() -> list[str]:
     """Return the command that starts the child."""
     if getattr(sys, "frozen", False):
-        return [sys.executable, CHILD_FLAG]
+        return own_command(CHILD_FLAG)
+    # Not by way of the program, which imports more than a template needs.
     return [sys.executable, "-m", "app.engine.templates.child"]
 
 
