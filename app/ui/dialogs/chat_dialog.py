@@ -118,6 +118,7 @@ class ChatDialog(QDialog):
         inner.addSpacing(theme.px(10))
         inner.addWidget(self.form)
         area = QScrollArea(self)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)

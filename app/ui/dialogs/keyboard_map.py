@@ -56,6 +56,7 @@ class KeyboardMapDialog(QDialog):
         self._add_group(grid, self.tr("Messages"), self._messages(), theme.px(10))
         grid.setRowStretch(grid.rowCount(), 1)
         area = QScrollArea(self)
+        area.setAccessibleName(self.tr("Keyboard map"))
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)

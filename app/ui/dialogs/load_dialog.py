@@ -64,6 +64,7 @@ class LoadDialog(QDialog):
         inner.setContentsMargins(0, 0, theme.px(12), 0)
         inner.addWidget(self.form)
         area = QScrollArea(self)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -71,6 +71,7 @@ class SettingsDialog(QDialog):
         inner.addWidget(self._nothing)
         inner.addWidget(self.form, 1)
         area = QScrollArea(self)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
         area.setProperty("kind", "plain")
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
