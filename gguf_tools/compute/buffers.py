@@ -25,9 +25,7 @@ __all__ = ["ComputeUse", "Trust", "compute_by_device", "trust_of"]
 
 Trust: TypeAlias = Literal["exact", "close", "rough"]
 
-_ROUGH: Final = frozenset(
-    {"deepseek4", "minimax-m3", "qwen4exp", "glm5-next", "grovemoe", "kimi-k3"}
-)
+_ROUGH: Final = frozenset({"deepseek4", "qwen4exp", "glm5-next", "grovemoe", "kimi-k3"})
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
 _EACH_COUNTS: Final = INDEXED | {
     "falcon-h1",
@@ -148,9 +146,11 @@ def _drivers(
 
 # --- fewer layers: the allocator comes to rest after a few of a kind
 
-_ENDS: Final = 3
-_REPEATS: Final = 3
-_MORE: Final = 2  # for layers with a state, whose results cross from one layer to the next
+_ALONE: Final = 3
+_DIVIDED: Final = 2
+_MORE: Final = 3
+"""How many layers are kept of each end and each kind: on one device, on each of several, and more
+for layers with a state, whose results cross from one layer to the next."""
 
 
 @lru_cache(maxsize=1024)
@@ -169,8 +169,8 @@ def _kept_layers(
     """
     count = shape.layers
     more = _MORE if shape.architecture in RECURRENT | HYBRID else 0
-    ends, repeats = _ENDS + more, _REPEATS + more
-    if count <= 2 * ends or shape.architecture in _EACH_COUNTS or shape.loops > 1:
+    few_of_each = (_DIVIDED if any(layers) and not more else _ALONE) + more
+    if count <= 2 * few_of_each or shape.architecture in _EACH_COUNTS or shape.loops > 1:
         return tuple(range(count)), layers
     kinds = _kinds(header, shape)
     kept: set[int] = set()
@@ -179,11 +179,14 @@ def _kept_layers(
     for end in range(1, count + 1):
         if end < count and layers[end] == layers[start]:
             continue
-        few = {*range(start, min(start + ends, end)), *range(max(end - ends, start), end)}
+        few = {
+            *range(start, min(start + few_of_each, end)),
+            *range(max(end - few_of_each, start), end),
+        }
         for layer in range(start + 1, end):
             pair = (layers[start], kinds[layer - 1], kinds[layer])
             times = seen.get(pair, 0)
-            if times < repeats:
+            if times < few_of_each:
                 seen[pair] = times + 1
                 few |= {layer - 1, layer}
         # Results of neighbouring layers change places: the number must stay odd or even.

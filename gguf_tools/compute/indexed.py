@@ -1,15 +1,16 @@
 """Sparse attention: an indexer scores all cells, and attention sees the best of them.
 
-Follows src/models/deepseek32.cpp, glm-dsa.cpp, dots3note.cpp, hy-v4.cpp and minimax-m3.cpp, and
-``build_attn`` for DSA caches in src/llama-graph.cpp. Residual streams side by side
-(hyper-connections) follow hy-v4.cpp. What is built here is close to the engine's graph, not equal.
+Follows src/models/deepseek32.cpp, glm-dsa.cpp, dots3note.cpp and hy-v4.cpp, and ``build_attn`` for
+DSA caches in src/llama-graph.cpp. Residual streams side by side (hyper-connections) follow
+hy-v4.cpp; attention to blocks of cells is in `blocks`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from gguf_tools.compute.attention import attend, project, rotate_rows, store
+from gguf_tools.compute.attention import rotate_rows, store
+from gguf_tools.compute.blocks import attend_blocks
 from gguf_tools.compute.context import CacheInputs, GraphContext
 from gguf_tools.compute.graph import ANYWHERE, Node
 from gguf_tools.compute.latent import attend_latent, latent_parts
@@ -113,7 +114,7 @@ def _attention(
 ) -> Node:
     graph, shape = context.graph, context.shape
     if shape.architecture == "minimax-m3":
-        return _block_sparse(context, layer, x, traits)
+        return attend_blocks(context, layer, x, traits)
     cache = context.layer_cache(layer)
     full = bool(shape.indexer_full) and shape.indexer_full[layer]
     keys = _index_keys(context, layer, x) if full else None
@@ -193,37 +194,3 @@ def _chosen_mask(
     mask = graph.make(cache.mask.ne, cache.mask, unit=cache.mask.unit)
     struck = Node(mask.ne, (zeros, chosen[0], mask), unit=mask.unit, root=mask)
     return graph.inplace(struck, cache.mask)
-
-
-def _block_sparse(context: GraphContext, layer: int, x: Node, traits: Traits) -> Node:
-    """Return attention to chosen blocks of cells (MiniMax M3); its leading layers see them all.
-
-    Blocks are chosen only with flash attention and a stream for every sequence.
-    """
-    graph, shape = context.graph, context.shape
-    rows = context.rows(layer, "attn_output")
-    cache = context.layer_cache(layer)
-    heads, kv_heads = shape.heads[layer], shape.kv_heads[layer]
-    separate = cache.streams == context.sequences
-    sparse = context.has(layer, "indexer.k_proj") and context.settings.flash_attention and separate
-    if not sparse:
-        q, k, v = project(context, layer, x, traits.attention)
-        return graph.matmul(rows, attend(context, layer, q, k, v))
-    length = shape.indexer_key_length
-    key = graph.view(graph.matmul(length, x), length, 1, context.tokens)
-    key = graph.inplace(graph.inplace(key, weights=True), context.positions)
-    store(context, layer, context.cache("indexer", cache.cells), key, None)
-    q, k, v = project(context, layer, x, traits.attention)
-    graph.expand(q, k, v)
-    store(context, layer, cache, k, v)
-    each = context.tokens // cache.streams
-    value = shape.head_v(layer)
-    grid = (cache.cells, each * kv_heads)
-    spread = graph.make((grid[1], grid[0]), graph.matmul(kv_heads * length, x))
-    turned = graph.make(grid, spread)
-    copied = graph.make((cache.cells, each), cache.mask)
-    summed = graph.inplace(graph.view(turned, *grid), copied)
-    mask = graph.make((cache.cells, each, 1, kv_heads), summed, unit=cache.mask.unit)
-    out = graph.make((value, heads, context.tokens), graph.view(q, *q.ne), mask)
-    out = graph.make(out.ne, out)
-    return graph.matmul(rows, graph.view(out, value * heads, context.tokens))

@@ -64,6 +64,7 @@ class Hyperparameters:
     indexer_heads: int = 0
     indexer_top_k: int = 0
     indexer_pool: int = 0
+    indexer_block: int = 0
     indexer_full: tuple[bool, ...] = ()
     compress_ratios: tuple[int, ...] = ()
     residual_streams: int = 0  # hyper-connections: this many streams beside each other

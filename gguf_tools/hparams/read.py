@@ -139,4 +139,5 @@ def _attention(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
         indexer_key_length=keys.integer("attention.indexer.key_length", 0),
         indexer_heads=keys.integer("attention.indexer.head_count", 0),
         indexer_top_k=keys.integer("attention.indexer.top_k", 0),
+        indexer_block=keys.integer("attention.indexer.block_size", 0),
     )
