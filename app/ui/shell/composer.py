@@ -354,10 +354,10 @@ class Composer(QFrame):
             self._offer = None
 
     def _refresh(self) -> None:
-        where = self.tr("Everything stays on this computer.")
-        if self._elsewhere:
-            where = self.tr("Part of the model runs on %1.").replace("%1", self._elsewhere)
-        self._edit.setPlaceholderText(self.tr("Ask anything. %1").replace("%1", where))
+        hint = self.tr("Ask anything. Everything stays on this computer.")
+        if self._elsewhere:  # in front, where a narrow window does not cut it off
+            hint = self.tr("Also sent to %1. Ask anything.").replace("%1", self._elsewhere)
+        self._edit.setPlaceholderText(hint)
         if self._generating:
             self._send.setText(self.tr("Stop"))
             self._send.setToolTip(self.tr("Stop the reply (%1)").replace("%1", "Esc"))
