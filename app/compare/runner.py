@@ -120,6 +120,7 @@ class Comparison:
 
             def work(run: VariantRun = run) -> None:
                 run.load()
+                self._go_on()
                 run.answer()
                 if self._request.settings.measure_rates:
                     run.measure()
@@ -132,8 +133,15 @@ class Comparison:
     def _all_at_once(self, prepared: Prepared, runs: list[VariantRun], folder: Path | None) -> None:
         """Load all, answer side by side, then measure quality one after another."""
         loaded = threading.Barrier(len(runs))
+        faults: list[BaseException] = []
 
         def drive(run: VariantRun) -> None:
+            try:
+                drive_unguarded(run)
+            except BaseException as fault:  # of this program: told where `run` was called
+                faults.append(fault)
+
+        def drive_unguarded(run: VariantRun) -> None:
             waited = False
 
             def work() -> None:
@@ -143,12 +151,15 @@ class Comparison:
                 finally:
                     waited = True
                     loaded.wait()  # nobody begins before all are there, or have failed
+                self._go_on()
                 run.answer()
                 run.unload()
 
-            self._drive(run, work)
-            if not waited:  # its engine did not start
-                loaded.wait()
+            try:
+                self._drive(run, work)
+            finally:
+                if not waited:  # its engine did not start
+                    loaded.wait()
 
         threads = [
             threading.Thread(target=drive, args=(run,), name=f"compare {run.index}") for run in runs
@@ -157,6 +168,8 @@ class Comparison:
             thread.start()
         for thread in threads:
             thread.join()
+        if faults:
+            raise faults[0]
         if folder is None:
             return
         for index in prepared.order:
@@ -176,19 +189,20 @@ class Comparison:
         With ``quality`` the answer is there already, and a failure only leaves the quality out.
         """
         try:
-            if self._cancelled.is_set():
-                raise EngineError("Cancelled.")
+            self._go_on()
             client = self._open_client(run.notice)
             with self._lock:
                 self._running.append(run)
             run.start(client)
+            self._go_on()  # a cancel while it started found no process to end
             work()
             run.set(status="done")
         except EngineError as error:
-            if self._cancelled.is_set():
+            if quality:
+                why = "it was stopped before" if self._cancelled.is_set() else str(error)
+                run.note_quality(f"quality could not be measured: {why}")
+            elif self._cancelled.is_set():
                 run.set(status="cancelled")
-            elif quality:
-                run.note_quality(f"quality could not be measured: {error}")
             else:
                 run.set(status="failed", failure=str(error), advice=error.advice)
         finally:
@@ -196,11 +210,15 @@ class Comparison:
                 if run in self._running:
                     self._running.remove(run)
             run.end()
-        reached = run.record.reached
-        run.phase("done" if run.record.status == "waiting" else run.record.status)
-        if run.record.status != "done":
+        reached, status = run.record.reached, run.record.status
+        run.phase(status)
+        if status != "done":
             run.set(reached=reached)
         self._tell(VariantFinished(run.index, run.record))
+
+    def _go_on(self) -> None:
+        if self._cancelled.is_set():
+            raise EngineError("Cancelled.")
 
     # --- quality
 
