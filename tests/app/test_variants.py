@@ -27,7 +27,7 @@ from gguf_tools.naming import requantized_from
 from gguf_tools.quantize import MADE_BY_KEY, QUANT_TYPES, QuantizeRequest, quant_type
 from gguf_tools.settings import LoadSettings
 from tests.helpers.gguf_bytes import GgufBuilder
-from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
+from tests.helpers.tiny_gguf import TinyModel, tiny_builder, write_tiny_model
 
 _WIDE = TinyModel(embedding=256, heads=4, head_length=64, feed_forward=512)
 
@@ -111,6 +111,19 @@ def test_starter_to_q8_q4_and_q2(starter: Path, tmp_path: Path) -> None:
         assert requantized_from(facts.header) == "Q4_1"
         assert made.expected.bits_per_weight == pytest.approx(facts.bits_per_weight)
         target.unlink()
+
+
+def test_a_split_model_makes_one_file(tmp_path: Path) -> None:
+    builder = tiny_builder(_WIDE)
+    half = len(builder.tensors) // 2
+    parts = builder.write_split(tmp_path / "split", "tiny", (half, len(builder.tensors) - half))
+    target = tmp_path / "whole.gguf"
+    made = _make(parts[1], target, "Q8_0")  # named by any of its parts
+    assert made.expected.file_bytes == pytest.approx(made.file_bytes, rel=0.01)
+    facts = read_facts(target)
+    assert facts.loadable
+    assert len(facts.files) == 1
+    assert len(facts.header.tensors) == len(builder.tensors)
 
 
 @pytest.mark.parametrize(
