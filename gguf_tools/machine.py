@@ -35,7 +35,8 @@ class Device:
     rate. ``pool`` names the memory a device draws on: devices of unified memory share one.
     ``overhead_bytes`` are taken by the driver's context before anything is loaded.
     ``link_bytes_per_s`` is the way to the device: its bus, or to one of another computer ("rpc")
-    the network, whose round trip is ``round_trip_s`` (seconds).
+    the network, whose round trip is ``round_trip_s`` (seconds). ``bandwidth_note`` says what is
+    special about the bandwidth.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Device:
     free_bytes: int | None = None
     bandwidth_bytes_per_s: float | None = None
     bandwidth_basis: Basis = "assumed"
+    bandwidth_note: str = ""
     flops_per_s: float | None = None
     flops_basis: Basis = "assumed"
     link_bytes_per_s: float | None = None

@@ -102,6 +102,7 @@ class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
     overhead_bytes: int = 0
     bandwidth_bytes_per_s: float | None = None
     bandwidth_basis: str = "assumed"
+    bandwidth_note: str = ""
     flops_per_s: float | None = None
     flops_basis: str = "assumed"
     link_bytes_per_s: float | None = None

@@ -274,7 +274,8 @@ def _decode(session: Session) -> RateView:
     for device in plan.devices:
         if device.bandwidth_bytes_per_s and device.weights_bytes + device.kv_bytes:
             figure = format_bandwidth(device.bandwidth_bytes_per_s)
-            parts.append(f"{device.name} {figure} ({device.bandwidth_basis})")
+            how = ", ".join(filter(None, (device.bandwidth_basis, device.bandwidth_note)))
+            parts.append(f"{device.name} {figure} ({how})")
     formula = f"{format_bytes(point.bytes_per_token)} a token at a depth of {depth:,}"
     parts += [f"{network_words(item)} (measured)" for item in plan.devices if item.network_s]
     if parts:

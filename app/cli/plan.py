@@ -185,6 +185,9 @@ def _as_text(plan: Plan) -> str:
     reads = f"{format_bytes(decode.bytes_per_token)} a token"
     if decode.bandwidth_bytes_per_s is not None:
         reads += f" at {format_bandwidth(decode.bandwidth_bytes_per_s)} ({decode.bandwidth_basis})"
+    slow = max(plan.devices, key=lambda item: item.memory.weights_bytes).device
+    if slow.bandwidth_note:
+        reads += f", {slow.bandwidth_note}"
     lines += [
         "",
         f"  Fits             {fits}; longest context {longest}; chats of this length {chats}",

@@ -21,6 +21,7 @@ import psutil
 from app.data.state import StateFile
 from gguf_tools.hardware import HardwareTable
 from gguf_tools.machine import Device, DeviceKind, Machine
+from gguf_tools.units import format_bandwidth
 from inspector.records import BandwidthRecord
 
 __all__ = [
@@ -295,7 +296,16 @@ def host_device(
     )
     if bandwidth is None:
         return device
-    return replace(device, bandwidth_bytes_per_s=bandwidth.bytes_per_s, bandwidth_basis="measured")
+    note = ""
+    if bandwidth.cached and bandwidth.large_bytes_per_s is not None:
+        beyond = format_bandwidth(bandwidth.large_bytes_per_s)
+        note = f"partly from the processor's cache: beyond it {beyond}"
+    return replace(
+        device,
+        bandwidth_bytes_per_s=bandwidth.bytes_per_s,
+        bandwidth_basis="measured",
+        bandwidth_note=note,
+    )
 
 
 def _same(card: Nvidia, item: Reported) -> bool:
