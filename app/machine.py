@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from app.data.cpu_features import cpu_features
 from app.data.drivers import CardSample
 from app.data.probe import (
     Reported,
@@ -116,7 +117,8 @@ def machine_for(
     )
     names = device_names(devices)
     chosen = (item for item in machine.accelerators if is_named(names, item.name, item.description))
-    return replace(machine, accelerators=tuple(chosen))
+    host = replace(machine.cpu, features=cpu_features(hello.system_info))
+    return replace(machine, cpu=host, accelerators=tuple(chosen))
 
 
 def drivers_say(

@@ -6,8 +6,8 @@ at nearly the same rate although one has half the bytes. Shares are of the dense
 threads in use (two operations a multiply-add, vectors of 32 bytes at 3 GHz: 96 GFLOP/s a core).
 
 Source: llama.cpp of llama-cpp-python 0.3.36 with AVX2 and AVX-512 kernels, one thread of an AMD
-EPYC 9004 at SmolLM2 135M in the types named, without repacking. Others are assumed to be like
-their nearest relative. Another processor is off by up to a factor of two, which is why a
+EPYC 9004 at SmolLM2 135M in the types named; repacked is measured for Q4_0. Others are assumed to
+be like their nearest relative. Another processor is off by up to a factor of two, which is why a
 prediction before any measurement is a wide range and one after it rests on the measurement.
 """
 
@@ -23,12 +23,21 @@ __all__ = ["Kernel", "attention_share", "kernel_of"]
 class Kernel:
     """Shares of the arithmetic rate: of one token's products, and of many tokens' at once.
 
-    ``basis`` is "measured" for the types named in the module's source, else "assumed".
+    ``repacked`` are both where the matrix is interleaved at load for kernels of its own, None for
+    types that are not. ``basis`` is "measured" for the types named in the module's source, else
+    "assumed".
     """
 
     decode: float
     prefill: float
     basis: str = "assumed"
+    repacked: tuple[float, float] | None = None
+
+    def shares(self, *, repacked: bool) -> tuple[float, float]:
+        """Return the shares in decoding and in reading a prompt."""
+        if repacked and self.repacked is not None:
+            return self.repacked
+        return self.decode, self.prefill
 
 
 _OTHER: Final = Kernel(0.22, 0.35)
@@ -38,19 +47,19 @@ _KERNELS: Final[dict[str, Kernel]] = {
     "F16": Kernel(0.45, 0.68, "measured"),
     "BF16": Kernel(0.45, 0.65),
     # Blocks of 32 with one scale; tiles for many tokens, but for the types with an offset.
-    "Q4_0": Kernel(0.28, 0.80, "measured"),
-    "Q8_0": Kernel(0.28, 0.80, "measured"),
-    "Q5_0": Kernel(0.22, 0.65, "measured"),
-    "IQ4_NL": Kernel(0.28, 0.75),
+    "Q4_0": Kernel(0.28, 0.76, "measured", (0.58, 1.05)),
+    "Q8_0": Kernel(0.26, 0.86, "measured", (0.45, 1.0)),
+    "Q5_0": Kernel(0.22, 0.60, "measured"),
+    "IQ4_NL": Kernel(0.28, 0.75, repacked=(0.50, 1.0)),
     "Q4_1": Kernel(0.24, 0.39, "measured"),
-    "Q5_1": Kernel(0.20, 0.35),
-    "MXFP4": Kernel(0.25, 0.35),
+    "Q5_1": Kernel(0.22, 0.40),
+    "MXFP4": Kernel(0.25, 0.35, repacked=(0.45, 0.8)),
     # Blocks of 256 with scales of scales.
-    "Q2_K": Kernel(0.30, 0.45),
+    "Q2_K": Kernel(0.30, 0.45, repacked=(0.40, 0.8)),
     "Q3_K": Kernel(0.28, 0.45),
-    "Q4_K": Kernel(0.28, 0.50),
-    "Q5_K": Kernel(0.26, 0.45),
-    "Q6_K": Kernel(0.25, 0.45),
+    "Q4_K": Kernel(0.28, 0.50, repacked=(0.50, 1.0)),
+    "Q5_K": Kernel(0.26, 0.45, repacked=(0.40, 0.8)),
+    "Q6_K": Kernel(0.25, 0.45, repacked=(0.40, 0.8)),
     # Tables of codes are looked up value by value.
     "IQ4_XS": Kernel(0.28, 0.40),
     "IQ3_S": Kernel(0.14, 0.20),

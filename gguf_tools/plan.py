@@ -12,7 +12,7 @@ from typing import Final
 from gguf_tools.expected import expected_share
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding, find
-from gguf_tools.machine import LOAD_LINE, Basis, Device, Machine
+from gguf_tools.machine import LOAD_LINE, Basis, CpuFeature, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
 from gguf_tools.placement import CPU
 from gguf_tools.rates import (
@@ -25,7 +25,15 @@ from gguf_tools.rates import (
 )
 from gguf_tools.settings import LoadSettings, Refusal, refusal
 
-__all__ = ["DecodePlan", "DevicePlan", "Plan", "PoolUse", "PrefillPlan", "make_plan"]
+__all__ = [
+    "DecodePlan",
+    "DevicePlan",
+    "Plan",
+    "PoolUse",
+    "PrefillPlan",
+    "kernel_features",
+    "make_plan",
+]
 
 _STEP: Final = 256
 _PROMPT: Final = 512
@@ -152,7 +160,7 @@ def make_plan(
     known = [left for left in lefts if left is not None]
     fits = all(left >= 0 for left in known) if len(known) == len(lefts) else None
     decode = _decode(facts, load, machine, memory, depth)
-    prefill, first = _prefill(facts, machine, memory, prompt_tokens)
+    prefill, first = _prefill(facts, machine, memory, prompt_tokens, kernel_features(load, machine))
     step = seconds_per_token(decode.reads, machine)
     ttft = None if first is None or step is None else first + step
     plan = Plan(
@@ -310,6 +318,11 @@ def _max_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None
 # --- rates
 
 
+def kernel_features(load: LoadSettings, machine: Machine) -> frozenset[CpuFeature]:
+    """Return the CPU's features for which matrices are repacked with these settings."""
+    return machine.cpu.features if load.extra_buffers else frozenset()
+
+
 def _decode(
     facts: ModelFacts, load: LoadSettings, machine: Machine, memory: MemoryPlan, depth: int
 ) -> DecodePlan:
@@ -325,6 +338,7 @@ def _decode(
         devices=len(machine.devices),
         depth=depth,
         experts_on_cpu=load.experts_on_cpu,
+        features=kernel_features(load, machine),
     )
     expected = expected_share(reads, machine, memory.settings, memory.placement)
     seconds = seconds_per_token(reads, machine)
@@ -342,13 +356,23 @@ def _decode(
 
 
 def _prefill(
-    facts: ModelFacts, machine: Machine, memory: MemoryPlan, tokens: int
+    facts: ModelFacts,
+    machine: Machine,
+    memory: MemoryPlan,
+    tokens: int,
+    features: frozenset[CpuFeature],
 ) -> tuple[PrefillPlan, float | None]:
     shape = facts.shape
     assert shape is not None
     flops = prefill_flops(facts.header, shape, tokens)
     seconds = prefill_seconds(
-        facts.header, shape, memory.placement, machine, tokens, memory.settings.ubatch
+        facts.header,
+        shape,
+        memory.placement,
+        machine,
+        tokens,
+        memory.settings.ubatch,
+        features,
     )
     device = machine.devices[memory.placement.output]
     plan = PrefillPlan(

@@ -14,16 +14,17 @@ from typing import Final
 
 from gguf_tools import roles
 from gguf_tools.facts import vocabulary_size
-from gguf_tools.header import Header
+from gguf_tools.header import Header, Tensor
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.kernels import kernel_of
 from gguf_tools.kv import KvCache
-from gguf_tools.machine import Device, Machine
+from gguf_tools.machine import CpuFeature, Device, Machine
 from gguf_tools.network import crossings, network_seconds
 from gguf_tools.placement import CPU, Placement
 from gguf_tools.settings import EngineSettings
 from gguf_tools.state import StateLayer
 from gguf_tools.units import round_up
+from gguf_tools.weights import repacks
 
 __all__ = [
     "TokenBytes",
@@ -106,6 +107,7 @@ def token_bytes(
     depth: int,
     sequences: int = 1,
     experts_on_cpu: bool = False,
+    features: frozenset[CpuFeature] = frozenset(),
 ) -> tuple[TokenBytes, ...]:
     """Return the bytes that a step of decoding reads on each device.
 
@@ -120,8 +122,9 @@ def token_bytes(
         depth: tokens already in each sequence's cache.
         sequences: sequences that take this step together; they share the weights.
         experts_on_cpu: expert tensors stay on the CPU.
+        features: of the CPU, for whose kernels matrices are repacked; none without extra buffers.
     """
-    reads = _reads(header, shape)
+    reads = _reads(header, shape, features)
     weights = [0.0] * devices
     kv = [0.0] * devices
     state = [0.0] * devices
@@ -199,7 +202,9 @@ def _shared_readers(shape: Hyperparameters, layer: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _reads(header: Header, shape: Hyperparameters) -> _Reads:
+def _reads(
+    header: Header, shape: Hyperparameters, features: frozenset[CpuFeature] = frozenset()
+) -> _Reads:
     dense = [0.0] * shape.layers
     experts = [0.0] * shape.layers
     parameters = [0.0] * shape.layers
@@ -215,12 +220,12 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
             rows += tensor.type.row_bytes(tensor.extent(0))
         if roles.unread_per_token(tensor, shape):
             continue
-        kernel = kernel_of(tensor.type.name)
+        decode, prefill = _shares(tensor, features)
         # Rows of one dimension are scales and biases, not products.
         flops = 2.0 * tensor.elements if len(tensor.shape) >= 2 else 0.0
         if block is None:
             output += tensor.size_bytes
-            output_work += flops / kernel.decode
+            output_work += flops / decode
             if tensor.name == "output.weight":
                 head = tensor.elements
             continue
@@ -231,17 +236,17 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
             if roles.is_expert(tensor.name):
                 used = _expert_share(shape, layer, 1)
                 experts[layer] += tensor.size_bytes
-                expert_work[layer] += flops * used / kernel.decode
+                expert_work[layer] += flops * used / decode
             else:
                 used = 1.0
                 dense[layer] += tensor.size_bytes
-                dense_work[layer] += flops / kernel.decode
+                dense_work[layer] += flops / decode
             parameters[layer] += tensor.elements * used
-            prompt_work[layer] += flops * used / kernel.prefill
+            prompt_work[layer] += flops * used / prefill
     if roles.tied_output(header):
         table = header.tensors["token_embd.weight"]
         output += table.size_bytes
-        output_work += 2.0 * table.elements / kernel_of(table.type.name).decode
+        output_work += 2.0 * table.elements / _shares(table, features, output=True)[0]
         head = table.elements
     return _Reads(
         tuple(dense),
@@ -255,6 +260,13 @@ def _reads(header: Header, shape: Hyperparameters) -> _Reads:
         tuple(prompt_work),
         output_work,
     )
+
+
+def _shares(
+    tensor: Tensor, features: frozenset[CpuFeature], *, output: bool = False
+) -> tuple[float, float]:
+    repacked = bool(features) and repacks(tensor, features, output=output)
+    return kernel_of(tensor.type.name).shares(repacked=repacked)
 
 
 def seconds_per_token(reads: tuple[TokenBytes, ...], machine: Machine) -> float | None:
@@ -308,13 +320,14 @@ def prefill_seconds(
     machine: Machine,
     tokens: int,
     ubatch: int,
+    features: frozenset[CpuFeature] = frozenset(),
 ) -> float | None:
     """Return how long a prompt takes, None if a device's rate of arithmetic is unknown.
 
     Layers on the CPU are either computed there or copied to a device once a micro-batch,
     whichever is faster.
     """
-    reads = _reads(header, shape)
+    reads = _reads(header, shape, features)
     attention = attention_flops(shape, tokens) / max(shape.layers, 1)
     devices = machine.devices
     work = [0.0] * len(devices)

@@ -19,7 +19,7 @@ from gguf_tools.machine import CpuFeature, Device
 from gguf_tools.placement import Placement
 from gguf_tools.units import round_up
 
-__all__ = ["WeightUse", "weights_by_device"]
+__all__ = ["WeightUse", "repacks", "weights_by_device"]
 
 _ROW_PADDING: Final = 512  # MATRIX_ROW_PADDING of ggml-cuda
 _TABLE_TWICE: Final = frozenset({"gemma3n", "gemma4"})
@@ -104,7 +104,7 @@ def weights_by_device(
     totals[output] += tables[output].output
     copied = 0
     if roles.tied_output(header) and shape.architecture not in _NO_OUTPUT:
-        repacked = output == 0 and _repacks(
+        repacked = output == 0 and repacks(
             header.tensors["token_embd.weight"], features, output=True
         )
         if output != 0 or repacked or shape.architecture in _TABLE_TWICE:
@@ -203,7 +203,7 @@ _REPACKED: Final[dict[CpuFeature, dict[str, int]]] = {
 }
 
 
-def _repacks(tensor: Tensor, features: frozenset[CpuFeature], *, output: bool) -> bool:
+def repacks(tensor: Tensor, features: frozenset[CpuFeature], *, output: bool = False) -> bool:
     """Tell whether the CPU holds a matrix in a buffer other than its plain one."""
     if not output and not _multiplied(tensor):
         return False

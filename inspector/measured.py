@@ -16,7 +16,7 @@ import msgspec
 
 from gguf_tools.expected import decode_parts
 from gguf_tools.machine import DecodeFit
-from gguf_tools.plan import Plan
+from gguf_tools.plan import Plan, kernel_features
 from gguf_tools.rates import token_bytes
 from inspector.records import TurnStats
 
@@ -66,6 +66,7 @@ def likely_parts(plan: Plan, depth: int) -> tuple[float, float] | None:
         devices=len(plan.machine.devices),
         depth=depth,
         experts_on_cpu=plan.load.experts_on_cpu,
+        features=kernel_features(plan.load, plan.machine),
     )
     return decode_parts(reads, plan.machine, memory.settings)
 

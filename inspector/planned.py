@@ -16,7 +16,7 @@ from gguf_tools.findings import Finding
 from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
 from gguf_tools.network import network_seconds
 from gguf_tools.placement import CPU
-from gguf_tools.plan import Plan
+from gguf_tools.plan import Plan, kernel_features
 from gguf_tools.rates import (
     decode_ceiling,
     prefill_flops,
@@ -191,6 +191,7 @@ def step_point(plan: Plan, depth: int, sequences: int = 1) -> RatePoint:
         depth=depth,
         sequences=sequences,
         experts_on_cpu=plan.load.experts_on_cpu,
+        features=kernel_features(plan.load, plan.machine),
     )
     expected = expected_share(reads, machine, memory.settings, memory.placement)
     likely = None
@@ -214,11 +215,12 @@ def prefill_point(plan: Plan, depth: int, tokens: int) -> tuple[float | None, fl
     assert shape is not None
     header, placement = plan.facts.header, plan.memory.placement
     ubatch = plan.memory.settings.ubatch
+    features = kernel_features(plan.load, plan.machine)
 
     def seconds(count: int) -> float | None:
         if count == 0:
             return 0.0
-        return prefill_seconds(header, shape, placement, plan.machine, count, ubatch)
+        return prefill_seconds(header, shape, placement, plan.machine, count, ubatch, features)
 
     before, after = seconds(depth), seconds(depth + tokens)
     expected = None

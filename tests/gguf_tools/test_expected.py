@@ -17,6 +17,7 @@ from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.plan import make_plan
 from gguf_tools.settings import LoadSettings
 from inspector.planned import step_point
+from tests.helpers.shape_gguf import ShapeModel
 
 GIB = 1 << 30
 
@@ -95,7 +96,10 @@ def test_a_card_is_bound_by_its_bandwidth(starter: ModelFacts) -> None:
 
 
 def test_types_differ_in_arithmetic_not_in_bytes() -> None:
-    assert kernel_of("Q4_0").decode == kernel_of("q8_0").decode
+    assert kernel_of("Q4_0").decode == pytest.approx(kernel_of("q8_0").decode, rel=0.1)
+    plain, repacked = (kernel_of("Q4_0").shares(repacked=flag) for flag in (False, True))
+    assert repacked[0] > 2 * plain[0]
+    assert kernel_of("Q4_1").shares(repacked=True) == kernel_of("Q4_1").shares(repacked=False)
     assert kernel_of("Q4_1").prefill < kernel_of("Q4_0").prefill
     assert kernel_of("a type of next year").decode > 0
     assert attention_share("f16", flash_attention=True) < attention_share(
@@ -113,3 +117,17 @@ def test_prompts_are_read_at_the_rate_of_the_threads(starter: ModelFacts) -> Non
     assert one is not None
     assert two == pytest.approx(2 * one, rel=0.01)
     assert one == pytest.approx(162, rel=0.15)  # measured with the kernels' source
+
+
+def test_repacked_matrices_decode_faster_where_the_build_has_kernels(tmp_path: Path) -> None:
+    facts = read_facts(ShapeModel(kind="Q4_0", layers=4).builder().write(tmp_path / "m.gguf"))
+    host = machine(200e9)
+    able = replace(host, cpu=replace(host.cpu, features=frozenset({"avx2"})))
+    slow = middle(facts, host)
+    assert middle(facts, able) > 1.5 * slow
+    assert middle(facts, able, extra_buffers=False) == pytest.approx(slow)
+    load = LoadSettings(context=8192, outputs=1)
+    plain, fast = (make_plan(facts, load, item).prefill.expected for item in (host, able))
+    assert plain is not None
+    assert fast is not None
+    assert fast > plain

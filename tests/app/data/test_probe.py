@@ -4,9 +4,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from app.data import probe
+from app.data.cpu_features import cpu_features
 from app.data.probe import (
     HostMemory,
     Nvidia,
@@ -289,3 +291,54 @@ def test_a_disturbed_probe_is_made_again_and_a_quiet_one_kept() -> None:
     quiet = BandwidthRecord(at_ms=2, threads=1, buffer_bytes=1 << 20, samples=(9e9,) * 4)
     keep_bandwidth(state, "cpu", quiet)
     assert bandwidth_for(state, "cpu", 1, 1 << 20) == quiet
+
+
+@pytest.mark.parametrize(
+    ("info", "features"),
+    [
+        ("CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | REPACK = 1 | ", {"avx2", "avx512"}),
+        ("CPU : AVX2 = 1 | AVX512 = 0 | REPACK = 1 |", {"avx2"}),
+        ("CPU : AVX2 = 1 | ", set()),  # a build without repacking
+        (
+            "CPU : NEON = 1 | DOTPROD = 1 | MATMUL_INT8 = 1 | REPACK = 1",
+            {"neon_dotprod", "neon_i8mm"},
+        ),
+        ("AVX2 = 1 | AMX_INT8 = 1 | REPACK = 1", {"avx2", "amx"}),
+        ("", set()),
+    ],
+)
+def test_features_for_which_a_build_repacks(info: str, features: set[str]) -> None:
+    assert cpu_features(info) == features
+
+
+# --- the processor's cache, and devices of other computers
+
+
+def test_a_bandwidth_that_the_cache_makes_says_so() -> None:
+    cached = msgspec.structs.replace(record(60e9), large_bytes_per_s=20e9)
+    host = machine(CPU, bandwidth=cached).cpu
+    assert host.bandwidth_bytes_per_s == 60e9
+    assert host.bandwidth_note == "partly from the processor's cache: beyond it 20.0 GB/s"
+    plain = msgspec.structs.replace(record(22e9), large_bytes_per_s=20e9)
+    assert machine(CPU, bandwidth=plain).cpu.bandwidth_note == ""
+    assert machine(CPU, bandwidth=record()).cpu.bandwidth_note == ""
+
+
+def test_of_a_device_elsewhere_only_what_was_measured_is_known() -> None:
+    far = Reported("RPC0", "10.0.0.5:50052", "gpu", "RPC", 24 * GIB, 20 * GIB, 0.0002, 110e6, 900e9)
+    (device,) = machine(CPU, far).accelerators
+    assert device.kind == "rpc"
+    assert (device.bandwidth_bytes_per_s, device.bandwidth_basis) == (900e9, "measured")
+    assert (device.link_bytes_per_s, device.link_basis) == (110e6, "measured")
+    assert device.round_trip_s == 0.0002
+    assert device.memory_pool == "RPC0"
+
+
+def test_shared_memory_is_used_beside_a_device_elsewhere() -> None:
+    far = Reported("RPC0", "10.0.0.5:50052", "gpu", "RPC", None, None)
+    shared = [
+        Reported(name, "Some iGPU", "igpu", backend, 16 * GIB, 10 * GIB)
+        for name, backend in (("Vulkan0", "Vulkan"), ("Vulkan1", "Vulkan"), ("SYCL0", "SYCL"))
+    ]
+    names = [item.name for item in machine(CPU, far, *shared).accelerators]
+    assert names == ["RPC0", "Vulkan0", "Vulkan1"]
