@@ -127,6 +127,12 @@ def test_a_slow_network_is_measured_as_such(server: str) -> None:
     assert found.round_trip_s >= 0.02
     assert found.link_bytes_per_s is not None
     assert 5e6 < found.link_bytes_per_s < 21e6
+    # The network's time is not the device's.
+    near = look_at(server).devices[0].bandwidth_bytes_per_s
+    far = found.devices[0].bandwidth_bytes_per_s
+    assert near is not None
+    assert far is not None
+    assert 0.2 < far / near < 5
 
 
 def test_nobody_there() -> None:
