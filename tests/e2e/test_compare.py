@@ -124,7 +124,7 @@ def test_killed_engine_marks_its_variant_and_the_others_go_on(
                     killed.append(child.pid)
                     os.kill(child.pid, signal.SIGKILL)
 
-    compare._told.connect(kill)
+    compare.run.told.connect(kill)
     _run(program)
     assert killed
     record = compare.record
@@ -141,7 +141,7 @@ def test_stop_ends_it_and_keeps_what_is_known(open_program: Open, variants: list
     compare = program.app.compare
     _open(program, variants)
     compare.start("Name three colours.")
-    program.until(lambda: bool(compare._answers), 60_000)
+    program.until(lambda: bool(compare.run.answers), 60_000)
     compare.stop()
     program.until(lambda: not compare.is_running)
     assert compare.record is not None
@@ -153,7 +153,7 @@ def test_close_in_the_middle_leaves_no_engine(open_program: Open, variants: list
     program = open_program().ready()
     _open(program, variants)
     program.app.compare.start("Name three colours.")
-    program.until(lambda: bool(program.app.compare._phases), 60_000)
+    program.until(lambda: bool(program.app.compare.run.phases), 60_000)
     program.close()  # `no_child_left` looks for engines
 
 

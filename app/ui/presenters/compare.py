@@ -7,13 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 
-from app.compare.events import Began, Event, Noticed, PhaseChanged, Piece, VariantFinished
 from app.compare.opener import opener
 from app.compare.request import CompareError, Prepared, prepare
-from app.compare.runner import Comparison
 from app.compare.texts import QualityText, TextError
 from app.data.comparisons import Comparisons
 from app.data.state import StateFile
@@ -27,6 +24,7 @@ from app.ui.compare.page import ComparePage
 from app.ui.compare.views import SetupView, TableView, VariantChoice
 from app.ui.main_window import MainWindow
 from app.ui.presenters.compare_report import write_report
+from app.ui.presenters.compare_run import CompareRun
 from app.ui.presenters.compare_views import (
     bar_views,
     column_views,
@@ -36,7 +34,6 @@ from app.ui.presenters.compare_views import (
     dot_views,
     earlier_views,
     no_quality_sentence,
-    phase_words,
     table_view,
 )
 from app.ui.presenters.compare_wish import keep_wish, quality_text, read_wish, request_of
@@ -47,20 +44,10 @@ from inspector.compare.records import ComparisonRecord
 __all__ = ["ComparePresenter"]
 
 PAGE: Final = "compare"
-# Shares of a variant's run, for one bar over all: loading, answering, measuring, quality.
-_WEIGHTS: Final = {
-    "loading": 0.0,
-    "reading": 0.15,
-    "writing": 0.2,
-    "measuring": 0.5,
-    "scoring": 0.7,
-}
 
 
 class ComparePresenter(QObject):
     """Drives the Compare page."""
-
-    _told = Signal(object)
 
     def __init__(
         self,
@@ -84,14 +71,10 @@ class ComparePresenter(QObject):
         self._kept = Comparisons(paths.comparisons)
         self.wish = read_wish(state)
         self._problem = ""
-        self._comparison: Comparison | None = None
-        self._phases: dict[int, PhaseChanged] = {}
-        self._answers: dict[int, str] = {}
         self._shown_variant: int | None = None
-        self.record: ComparisonRecord | None = None
+        self.run = CompareRun(state, paths, self)
         self.page = ComparePage(themes, window)
         window.add_page(PAGE, self.tr("Compare"), "compare", self.page)
-        self._told.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
         self._connect()
         self.page.setup.prompt.setPlainText(self.wish.prompt)
         self._show()
@@ -110,11 +93,27 @@ class ComparePresenter(QObject):
         page.removed.connect(self.remove)
         page.differences.variant_chosen.connect(self._on_variant_chosen)
         self._engine.state_changed.connect(self._show_setup)
+        run = self.run
+        run.record_changed.connect(self._show)
+        run.phase_changed.connect(self._on_phase)
+        run.piece_arrived.connect(page.append)
+        run.noticed.connect(page.say)
+        run.finished.connect(self._on_done)
+        run.failed.connect(self._on_failed)
 
     @property
     def is_running(self) -> bool:
         """Tell whether variants are being compared."""
-        return self._comparison is not None
+        return self.run.is_running
+
+    @property
+    def record(self) -> ComparisonRecord | None:
+        """What is shown: a run, a kept comparison, or what the files say before a run."""
+        return self.run.record
+
+    def _set_record(self, record: ComparisonRecord | None) -> None:
+        self.run.clear()
+        self.run.record = record
 
     # --- what is to be compared
 
@@ -185,27 +184,28 @@ class ComparePresenter(QObject):
     def _prepare(self) -> None:
         """Read the files and show what they say, without running anything."""
         self._problem = ""
-        self._phases, self._answers = {}, {}
         if len(self.wish.chosen) < 2:
-            self.record = None
+            self._set_record(None)
             self._show()
             return
         request = request_of(self.wish, QualityText("", ""))
 
         def done(prepared: Prepared) -> None:
             if prepared.request.paths == tuple(Path(path) for path in self.wish.chosen):
-                self.record = ComparisonRecord(
-                    at_ms=0,
-                    settings=prepared.request.settings,
-                    variants=prepared.variants,
-                    reference=prepared.reference,
+                self._set_record(
+                    ComparisonRecord(
+                        at_ms=0,
+                        settings=prepared.request.settings,
+                        variants=prepared.variants,
+                        reference=prepared.reference,
+                    )
                 )
                 self._show()
 
         def failed(error: Exception) -> None:
             if not isinstance(error, CompareError):
                 raise error
-            self.record = None
+            self._set_record(None)
             self._problem = str(error)
             self._show()
 
@@ -236,26 +236,21 @@ class ComparePresenter(QObject):
             self.page.say(str(error))
             return
         self.page.say("")
-        # What was left of an earlier run must not stand beside the new one.
-        self._phases, self._answers = {}, {}
         self._shown_variant = None
         endpoints = tuple(self._settings.get("rpc"))
-        comparison = Comparison(
-            request_of(self.wish, text),
-            opener(self._state, endpoints or None),
-            self._state,
-            self._told.emit,
-            scratch=self._paths.cache / "compare",
-        )
-        self._comparison = comparison
-        tasks.run(comparison.run, self._on_done, self._on_failed, self)
+        self.run.start(request_of(self.wish, text), opener(self._state, endpoints or None))
         self._show()
 
     @Slot()
     def stop(self) -> None:
         """End the run; what is known so far stays."""
-        if self._comparison is not None:
-            self._comparison.cancel()
+        self.run.stop()
+
+    @Slot(bool)
+    def _on_phase(self, is_another: bool) -> None:
+        if is_another:
+            self._show_columns()
+        self._show_setup()
 
     def close(self) -> None:
         """End the run because the program ends."""
@@ -263,36 +258,7 @@ class ComparePresenter(QObject):
         self._wish(prompt=self.page.setup.prompt.toPlainText())
 
     @Slot(object)
-    def _on_event(self, event: Event) -> None:
-        if self._comparison is None:
-            return
-        if isinstance(event, Began):
-            self.record = event.record
-            self._show()
-        elif isinstance(event, Piece):
-            self._answers[event.index] = self._answers.get(event.index, "") + event.answer
-            if event.answer:
-                self.page.append(event.index, event.answer)
-        elif isinstance(event, PhaseChanged):
-            before = self._phases.get(event.index)
-            self._phases[event.index] = event
-            if before is not None and before.phase == "writing" and event.phase == "reading":
-                self._answers.pop(event.index, None)  # it begins again in compatibility mode
-            if before is None or before.phase != event.phase:
-                self._show_columns()
-            self._show_setup()
-        elif isinstance(event, VariantFinished):
-            if self.record is not None:
-                variants = list(self.record.variants)
-                variants[event.index] = event.variant
-                self.record = msgspec.structs.replace(self.record, variants=tuple(variants))
-                self._show()
-        elif isinstance(event, Noticed):
-            self.page.say(event.text)
-
     def _on_done(self, record: ComparisonRecord) -> None:
-        self._comparison = None
-        self.record = record
         try:
             if any(variant.status != "cancelled" for variant in record.variants):
                 self._kept.keep(record)
@@ -303,8 +269,8 @@ class ComparePresenter(QObject):
         self._show()
         self._list_kept()
 
+    @Slot(object)
     def _on_failed(self, error: Exception) -> None:
-        self._comparison = None
         if not isinstance(error, CompareError):
             self._show()
             raise error
@@ -332,8 +298,7 @@ class ComparePresenter(QObject):
             self.page.say(self.tr("This comparison can't be read any more."))
             self._list_kept()
             return
-        self.record = record
-        self._phases, self._answers = {}, {}
+        self._set_record(record)
         self._problem = ""
         self._shown_variant = None
         paths = tuple(variant.path for variant in record.variants)
@@ -405,7 +370,7 @@ class ComparePresenter(QObject):
         views = (
             ()
             if record is None
-            else column_views(record, self._phases, self._answers, running=self.is_running)
+            else column_views(record, self.run.phases, self.run.answers, running=self.is_running)
         )
         self.page.set_columns(views, running=self.is_running)
 
@@ -430,34 +395,8 @@ class ComparePresenter(QObject):
                 how=how,
                 is_running=self.is_running,
                 problem=self._problem,
-                doing=self._doing(),
-                progress=self._progress(),
+                doing=self.run.doing,
+                progress=self.run.progress,
                 can_run=self.record is not None,
             )
         )
-
-    def _doing(self) -> str:
-        record = self.record
-        if record is None:
-            return ""
-        active = [
-            f"{record.variants[index].label}: {phase_words(event)}"
-            for index, event in sorted(self._phases.items())
-            if event.phase not in {"waiting", "done", "failed", "cancelled"}
-        ]
-        return active[-1] if active else ""
-
-    def _progress(self) -> float:
-        """Return the share of the run that is done, 0 to 1, from the phases of all variants."""
-        record = self.record
-        if record is None:
-            return 0.0
-        total = 0.0
-        for event in self._phases.values():
-            if event.phase in {"done", "failed", "cancelled", "unloading"}:
-                total += 1.0
-                continue
-            start = _WEIGHTS.get(event.phase, 0.0)
-            later = [value for value in _WEIGHTS.values() if value > start] or [1.0]
-            total += start + (min(later) - start) * (event.fraction or 0.0)
-        return total / len(record.variants)
