@@ -1,9 +1,9 @@
 """How long a library of 300 models takes: ``python -m tests.bench.library_scan``.
 
 Writes the files of `tests.helpers.library_files` with a real-sized vocabulary each, scans them
-twice with the cache that the window uses, and then shows them on the Models page: every call that
-the page makes on the window's thread is timed, and so are the gaps that it leaves while hundreds
-of variants are planned in the background.
+twice with the cache that the window uses, and then shows them on the Models page. Times named
+``cpu_ms`` are the processor time of the window's thread for one call with the painting that
+follows: on a busy computer it says more than the clock. The rest are by the clock.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,34 +73,34 @@ class _Page:
         self.page.show()
 
     def _call(self, work: Callable[[], Any]) -> float:
-        """Return milliseconds of a call with the painting that follows it."""
-
-        def whole() -> None:
-            work()
-            self._app.processEvents()
-
-        return round(_timed(whole) * 1000, 1)
+        """Return the thread's milliseconds of a call with the painting that follows it."""
+        begun = time.thread_time()
+        work()
+        self._app.processEvents()
+        return round((time.thread_time() - begun) * 1000, 1)
 
     def calls(self) -> dict[str, float]:
         page = self.page
         found = {
-            "view_ms": self._call(
+            "view_cpu_ms": self._call(
                 lambda: page.set_library(library_view(self._arranged, budget_context=8192))
             ),
-            "view_again_ms": self._call(
+            "view_again_cpu_ms": self._call(
                 lambda: page.set_library(library_view(self._arranged, budget_context=8192))
             ),
         }
         for letters in ("q", "qw", "qwe", "qwen", "qwen3"):
-            found[f"search_{letters}_ms"] = self._call(lambda: page.toolbar.search.setText(letters))  # noqa: B023
-        found["search_cleared_ms"] = self._call(page.toolbar.search.clear)
-        found["sort_ms"] = self._call(lambda: page.toolbar.set_sort("size"))
+            found[f"search_{letters}_cpu_ms"] = self._call(
+                partial(page.toolbar.search.setText, letters)
+            )
+        found["search_cleared_cpu_ms"] = self._call(page.toolbar.search.clear)
+        found["sort_cpu_ms"] = self._call(lambda: page.toolbar.set_sort("size"))
         bar = page.tree.verticalScrollBar()
         steps = [
             self._call(lambda: bar.setValue(value))  # noqa: B023
             for value in range(0, bar.maximum(), max(bar.maximum() // 60, 1))
         ]
-        found["scroll_worst_ms"] = max(steps)
+        found["scroll_worst_cpu_ms"] = max(steps)
         return found
 
     def planned(self) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class _Page:
 
         def show(fits: dict[str, Any]) -> None:
             views = {key: fit_view(fit) for key, fit in fits.items()}
-            calls.append(_timed(lambda: self.page.set_fits(views)))
+            calls.append(self._call(lambda: self.page.set_fits(views)))
 
         planner.planned.connect(show)
         planner.finished.connect(lambda: ended.append(True))
@@ -124,7 +125,7 @@ class _Page:
         planner.plan(PlanRequest(hello, entries, values, {}, may_measure=False))
         gaps: list[float] = []
         while not ended:
-            gaps.append(_timed(self._app.processEvents))
+            gaps.append(self._call(lambda: None) / 1000)
             time.sleep(_TICK_S)
         seconds = time.perf_counter() - begun
         gaps.sort()
@@ -132,9 +133,9 @@ class _Page:
         return {
             "variants": len(entries),
             "planned_s": round(seconds, 2),
-            "shown_worst_ms": round(max(calls) * 1000, 1),
-            "events_p99_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
-            "events_worst_ms": round(gaps[-1] * 1000, 1),
+            "shown_worst_cpu_ms": max(calls),
+            "events_p99_cpu_ms": round(gaps[int(len(gaps) * 0.99)] * 1000, 1),
+            "events_worst_cpu_ms": round(gaps[-1] * 1000, 1),
         }
 
 

@@ -9,13 +9,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import (
     QAction,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
     QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QShortcut,
     QShowEvent,
 )
 from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
@@ -242,7 +245,23 @@ class ModelsPage(QWidget):
 
     # --- inner ---
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Go from the search into the list with the arrow keys and Enter."""
+        if watched is self.toolbar.search and isinstance(event, QKeyEvent):
+            down = event.key() in {Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            if event.type() == QEvent.Type.KeyPress and down and self.tree.library.groups:
+                self.tree.setFocus()
+                if not self.tree.currentIndex().isValid():
+                    self.tree.setCurrentIndex(self.tree.library.index(0, 0))
+                return True
+        return super().eventFilter(watched, event)
+
     def _connect(self) -> None:
+        find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+        find.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        find.activated.connect(self.toolbar.search.setFocus)
+        find.activated.connect(self.toolbar.search.selectAll)
+        self.toolbar.search.installEventFilter(self)
         bar, tree, nothing = self.toolbar, self.tree, self.nothing
         bar.query_changed.connect(self._on_query)
         bar.filter_changed.connect(self._on_filter)

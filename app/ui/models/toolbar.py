@@ -57,6 +57,7 @@ class Toolbar(QFrame):
         self.search.setPlaceholderText(self.tr("Search models"))
         self.search.setAccessibleName(self.tr("Search models"))
         self.search.textChanged.connect(self.query_changed)
+        self.search.setToolTip(self.tr("Words of a model, a type, a place or a file (Ctrl+F)"))
         self.filter = QComboBox(self)
         self.filter.setAccessibleName(self.tr("Show"))
         self.filter.setToolTip(self.tr("Which models are shown"))

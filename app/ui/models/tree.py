@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QRectF,
+    Qt,
+    Signal,
+    Slot,
+)
 from PySide6.QtGui import (
     QContextMenuEvent,
     QKeyEvent,
@@ -20,7 +31,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QStyle,
     QStyleOptionViewItem,
     QTreeView,
     QWidget,
@@ -92,6 +102,7 @@ class LibraryTree(QTreeView):
         self._themes = themes
         self._folded: set[str] = {"broken", "other", "hidden"}
         self._is_filling = False
+        self._hovered = QPersistentModelIndex()
         self.library = LibraryModel(self)
         self.setModel(self.library)
         self.setItemDelegate(LibraryDelegate(themes, self))
@@ -208,6 +219,16 @@ class LibraryTree(QTreeView):
         if left and plain and index.isValid() and index.data(VARIANT_ROLE) is None:
             self.setExpanded(index, not self.isExpanded(index))
 
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Mark the row below the pointer."""
+        super().mouseMoveEvent(event)
+        self._hover(self.indexAt(event.position().toPoint()).siblingAtColumn(0))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Mark no row."""
+        super().leaveEvent(event)
+        self._hover(QModelIndex())
+
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         """Act on a variant."""
         index = self.indexAt(event.position().toPoint()).siblingAtColumn(0)
@@ -235,7 +256,7 @@ class LibraryTree(QTreeView):
         first = index.sibling(index.row(), 0)
         selected = self.selectionModel().isSelected(first)
         current = self.hasFocus() and first == self.currentIndex().siblingAtColumn(0)
-        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        hovered = self._hovered == first
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setLayoutDirection(option.direction)
@@ -263,6 +284,17 @@ class LibraryTree(QTreeView):
         else:
             self._rows.variant(painter, variant, self._cells(rect), rect)
         painter.restore()
+
+    def _hover(self, index: QModelIndex) -> None:
+        """Draw the rows anew that the pointer left and entered."""
+        if self._hovered == index:
+            return
+        before, self._hovered = self._hovered, QPersistentModelIndex(index)
+        width = self.viewport().width()
+        for changed in (before, self._hovered):
+            if changed.isValid():
+                rect = self.visualRect(self.library.index_of(str(changed.data(KEY_ROLE))))
+                self.viewport().update(0, rect.top(), width, rect.height())
 
     def _cells(self, rect: QRectF) -> dict[str, QRectF]:
         """Return where the columns on screen are in a row."""

@@ -108,7 +108,8 @@ def spoken_variant(row: VariantView) -> str:
     if row.problem:
         return f"{row.name}, {row.problem}"
     fit = row.fit
-    parts = [row.name, *row.tags, size(row.size_bytes)]
+    loaded = _tr("loaded") if row.is_loaded else ""
+    parts = [row.name, *row.tags, loaded, size(row.size_bytes)]
     if row.bits_per_weight is not None:
         parts.append(_tr("%1 bits per weight", bits(row.bits_per_weight)))
     if row.context_tokens is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QPushButton, QWidget
@@ -205,6 +205,30 @@ def test_the_list_is_worked_with_keys(qtbot: QtBot, page: ModelsPage) -> None:
     assert tree.chosen_group() == "llama"
 
 
+def test_the_search_leads_into_the_list(page: ModelsPage) -> None:
+    page.activateWindow()
+    page.tree.setFocus()
+    QTest.keyClick(page.tree, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert page.toolbar.search.hasFocus()
+    QTest.keyClicks(page.toolbar.search, "gemma")
+    QTest.keyClick(page.toolbar.search, Qt.Key.Key_Down)
+    assert page.tree.hasFocus()
+    QTest.keyClick(page.tree, Qt.Key.Key_Down)
+    assert page.tree.chosen() == ["/gemma"]
+
+
+def test_the_row_below_the_pointer_is_marked(page: ModelsPage) -> None:
+    tree = page.tree
+    before = tree.grab().toImage()
+    QTest.mouseMove(tree.viewport(), row_centre(tree, "/gemma"))
+    QApplication.processEvents()
+    assert tree._hovered.data() == "Q4_0"
+    assert tree.grab().toImage() != before
+    tree.leaveEvent(QEvent(QEvent.Type.Leave))
+    assert not tree._hovered.isValid()
+    assert tree.grab().toImage() == before
+
+
 def test_a_double_click_chats(qtbot: QtBot, page: ModelsPage) -> None:
     place = row_centre(page.tree, "/gemma")
     with qtbot.waitSignal(page.chat_requested) as asked:
@@ -367,7 +391,7 @@ def test_nothing_is_cut_or_covered(
     buttons = [foot.chat, foot.more]
     buttons += [b for b in (foot.details, foot.plan, foot.make, foot.compare) if b.isVisible()]
     for holder, widgets in ((bar, controls), (foot, buttons)):
-        places = []
+        places: list[QRect] = []
         for widget in widgets:
             assert widget.isVisible()
             place = widget.rect().translated(widget.mapTo(holder, QPoint()))

@@ -126,7 +126,9 @@ def test_what_is_said_of_rows(model: LibraryModel) -> None:
     llama = model.index(1, 0)
     assert llama.data(spoken) == ("Llama-8B, llama, 3 variants · 20.0 GiB · with projector")
     said = model.index(2, 0, llama).data(spoken)
-    assert said.startswith("Q4_K_M, 4.00 GiB, 4.00 bits per weight, context 131,072, Fits, 9 GiB")
+    assert said.startswith(
+        "Q4_K_M, loaded, 4.00 GiB, 4.00 bits per weight, context 131,072, Fits, 9 GiB"
+    )
     assert "decode about 40 tokens per second" in said
     cut = model.index(0, 0, model.index(2, 0))
     assert cut.data(spoken) == "cut.gguf, The file is incomplete."
