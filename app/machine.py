@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
 from app.data.cpu_features import cpu_features
 from app.data.drivers import CardSample
+from app.data.nvidia import Nvidia, nvidia_devices
 from app.data.probe import (
     Reported,
     host_device,
     keep_bandwidth,
     kept_bandwidth,
     machine_of,
-    nvidia_devices,
 )
 from app.data.state import StateFile
 from app.engine.bandwidth import measure_bandwidth, probe_size
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 
+_CARDS_S = 5.0
+_seen: list[tuple[float, tuple[Nvidia, ...]]] = []
 _BACKENDS = {"NVIDIA": ("CUDA", "VULKAN"), "AMD": ("ROCM", "HIP", "VULKAN")}
 
 
@@ -113,12 +116,20 @@ def machine_for(
         cpu=hello.cpu,
         cores=choose_threads(),
         bandwidth=bandwidth,
-        cards=nvidia_devices(),
+        cards=_cards(),
     )
     names = device_names(devices)
     chosen = (item for item in machine.accelerators if is_named(names, item.name, item.description))
     host = replace(machine.cpu, features=cpu_features(hello.system_info))
     return replace(machine, cpu=host, accelerators=tuple(chosen))
+
+
+def _cards() -> tuple[Nvidia, ...]:
+    """Return NVIDIA's cards as of the last seconds: plans are made as often as a slider moves."""
+    now_s = time.monotonic()
+    if not _seen or now_s > _seen[-1][0] + _CARDS_S:
+        _seen[:] = [(now_s, nvidia_devices())]
+    return _seen[-1][1]
 
 
 def drivers_say(

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import psutil
 
-from app.data.probe import Nvidia, nvidia_card
+from app.data.nvidia import Nvidia, nvidia_card
 from app.data.windows_gpu import shared_bytes
 
 __all__ = ["CardSample", "Drivers"]

@@ -116,3 +116,21 @@ def test_without_a_file_nothing_is_written() -> None:
     settings = Settings(None)
     settings.set("theme", "light")
     assert settings.get("theme") == "light"
+
+
+def test_addresses_are_kept_in_one_form_once_and_checked(paths: Paths) -> None:
+    settings = Settings(paths.settings)
+    settings.set("rpc", ["Tower:50052", "10.0.0.5:1", "tower:50052"])
+    assert Settings(paths.settings).get("rpc") == ("tower:50052", "10.0.0.5:1")
+    for wrong in (["tower"], ["tower:0"], ["[::1]:50052"]):
+        with pytest.raises(SettingError):
+            settings.set("rpc", wrong)
+    assert settings.get("rpc") == ("tower:50052", "10.0.0.5:1")
+
+
+def test_a_split_is_checked() -> None:
+    setting = declared("load", "tensor_split")
+    assert setting.check(" 3,1 ") == "3,1"
+    assert setting.check(None) is None
+    with pytest.raises(SettingError, match="is no split"):
+        setting.check("half")

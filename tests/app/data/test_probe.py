@@ -9,15 +9,14 @@ import pytest
 
 from app.data import probe
 from app.data.cpu_features import cpu_features
+from app.data.nvidia import Nvidia, nvidia_devices
 from app.data.probe import (
     HostMemory,
-    Nvidia,
     Reported,
     host_memory,
     keep_bandwidth,
     kept_bandwidth,
     machine_of,
-    nvidia_devices,
 )
 from app.data.state import StateFile
 from app.machine import bandwidth_for
@@ -241,7 +240,7 @@ def test_without_the_binding_there_are_no_cards(monkeypatch: pytest.MonkeyPatch)
     def fail(_name: str) -> None:
         raise ImportError
 
-    monkeypatch.setattr("app.data.probe.importlib.import_module", fail)
+    monkeypatch.setattr("app.data.nvidia.importlib.import_module", fail)
     assert nvidia_devices() == ()
 
 

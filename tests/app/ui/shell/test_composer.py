@@ -303,3 +303,11 @@ def test_tab_goes_on_to_the_buttons(qtbot: QtBot, composer: Composer) -> None:
     assert composer._attach.hasFocus()
     QTest.keyClick(composer._attach, Qt.Key.Key_Tab)
     assert send_button(composer).hasFocus()
+
+
+def test_the_hint_says_where_what_is_written_goes(composer: Composer) -> None:
+    assert "Everything stays on this computer." in composer.edit.placeholderText()
+    composer.set_elsewhere("10.0.0.5:50052")
+    assert composer.edit.placeholderText() == "Also sent to 10.0.0.5:50052. Ask anything."
+    composer.set_elsewhere("")
+    assert "Everything stays on this computer." in composer.edit.placeholderText()
