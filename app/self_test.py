@@ -93,6 +93,22 @@ def _require(holds: object, otherwise: str) -> None:
         raise CheckFailed(otherwise)
 
 
+def _require_own_libraries(pid: int | None) -> None:
+    """See that a process of a built program uses no library of the system that it carries itself.
+
+    It would work here and fail on a computer that has none, or another one.
+    """
+    if not getattr(sys, "frozen", False) or sys.platform != "linux":
+        return
+    own = Path(getattr(sys, "_MEIPASS", sys.prefix)).resolve()
+    carried = {path.name for path in own.rglob("lib*.so*")}
+    for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+        path = line.partition("/")[2]
+        name = path.rpartition("/")[2]
+        inside = f"/{path}".startswith(f"{own}/")
+        _require(inside or name not in carried, f"{name} was taken from /{path}")
+
+
 # --- the checks; each returns what to say when it passes
 
 
@@ -183,6 +199,7 @@ def _engine(folder: Path) -> str:
             if isinstance(message, Chunk):
                 answer += message.answer
                 tokens = message.reply_tokens
+        _require_own_libraries(client.pid)
     _require(answer.strip() == _REPLY, f"the model said {answer!r} instead of {_REPLY!r}")
     backends = ", ".join(sorted({device.backend for device in hello.devices}))
     return f"{hello.engine}; {tokens} tokens on {backends}; {hello.cpu}"
@@ -206,6 +223,7 @@ def _window(_folder: Path) -> str:
         from importlib import import_module
 
         painted: str = import_module("app.ui.self_test").paint_window()
+        _require_own_libraries(os.getpid())
         return painted
     environment = {**os.environ, _INSIDE: "window", "QT_QPA_PLATFORM": "offscreen"}
     try:

@@ -39,8 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.model != "without":
         targets.append(project.target(with_model=True))
     made: list[Path] = []
+    trees: dict[str, Path] = {}
     for target in targets:
-        made += _build(target, options)
+        made += _build(target, options, trees)
     _print_sizes(made, options.out)
     return 0
 
@@ -97,13 +98,18 @@ def _again_inside(options: argparse.Namespace, arguments: Sequence[str]) -> int:
 # --- inside
 
 
-def _build(target: Target, options: argparse.Namespace) -> list[Path]:
+def _build(target: Target, options: argparse.Namespace, trees: dict[str, Path]) -> list[Path]:
+    """Make one program and its packages; ``trees`` remembers the one without a model."""
     from resources.installers.smoke import check_program
 
     work: Path = options.work / target.name
     made = work / "made"
     _prepare(target, made, options.releases_url)
-    tree = _freeze(target, work, made)
+    plain = trees.get(project.target().name)
+    if plain is not None and target.with_model and target.system != "macos":
+        tree = _add_model(plain, work, made, target)
+    else:
+        tree = trees[target.name] = _freeze(target, work, made)
     program = tree / "Contents" / "MacOS" / "plimsoll" if tree.suffix == ".app" else tree
     if not options.no_smoke:
         problems = check_program(program, target)
@@ -153,15 +159,40 @@ def _freeze(target: Target, work: Path, made: Path) -> Path:
         return dist / "Plimsoll.app"
     tree = dist / "plimsoll"
     if target.system == "linux":
-        from resources.installers import licence_file
-
         _strip(tree)
+    _tell(tree, made, target)
+    return tree
 
+
+def _add_model(plain: Path, work: Path, made: Path, target: Target) -> Path:
+    """Return a copy of a program's folder with the model: that is all the difference.
+
+    A macOS bundle is sealed when it is made, so there the whole program is made again.
+    """
+    from resources.installers import bundle
+
+    tree = work / "tree" / "plimsoll"
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(plain, tree, symlinks=True)
+    model, folder = bundle.starter_model()
+    (tree / "_internal" / folder).mkdir()
+    shutil.copy(model, tree / "_internal" / folder)
+    _tell(tree, made, target)
+    return tree
+
+
+def _tell(tree: Path, made: Path, target: Target) -> None:
+    """Put what the program is told of itself into its folder."""
+    from resources.installers import licence_file
+
+    told = tree / "_internal" / "resources"
+    shutil.copy(made / "build.json", told)
+    text = licence_file.licence_file(target)
+    if target.system == "linux":
         libraries = licence_file.system_libraries(licence_file.bundled_libraries(tree))
         text = licence_file.licence_file(target, libraries)
-        (tree / "_internal" / "resources" / "licences.txt").write_text(text, encoding="utf-8")
+    (told / "licences.txt").write_text(text, encoding="utf-8")
     _settle_files(tree)
-    return tree
 
 
 def _strip(tree: Path) -> None:
