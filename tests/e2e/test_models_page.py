@@ -169,9 +169,9 @@ def test_what_is_not_ours_to_move_is_said(program: Program, starter: Path) -> No
     page = program.app.models_page.page
     ollama = next(row for row in rows(program).values() if row.source == "Ollama")
     page.trash_requested.emit([ollama.key])
-    assert "ollama rm other:2m" in notices(program)["keeper"]
+    assert "ollama rm other:2m" in notices(program)["told"]
     page.trash_requested.emit([str(starter)])
-    assert "part of the installed program" in notices(program)["keeper"]
+    assert "part of the installed program" in notices(program)["told"]
     assert Path(ollama.key).exists()
 
 
@@ -184,7 +184,7 @@ def test_chat_with_it(program: Program) -> None:
     program.app.window.show_page("models")
     program.until(lambda: rows(program)["Tiny-1M-F32.gguf"].is_loaded)
     page.trash_requested.emit([key])
-    assert "unload it" in notices(program)["loaded"]
+    assert "unload it" in notices(program)["told"]
     settled(program)
 
 
@@ -192,7 +192,7 @@ def test_folders_and_files_are_added(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "more"
     write_tiny_model(folder / "New-3M-F32.gguf", TinyModel(name="New 3M"))
     single = write_tiny_model(tmp_path / "Single-4M-F32.gguf", TinyModel(name="Single 4M"))
-    program.app.models_page.add([str(folder), str(single)])
+    program.app.models_page.files.add([str(folder), str(single)])
     program.until(lambda: {"New-3M-F32.gguf", "Single-4M-F32.gguf"} <= set(rows(program)))
     settled(program)
     assert program.app.settings.get("model_folders") == (str(folder),)

@@ -124,11 +124,17 @@ class RowPainter:
         }
 
     def group(
-        self, painter: QPainter, rect: QRectF, view: GroupView, facts: str, *, is_open: bool
+        self,
+        painter: QPainter,
+        rect: QRectF,
+        view: GroupView,
+        facts: str,
+        *,
+        is_open: bool,
+        flip: bool,
     ) -> None:
         """Draw a heading over the whole width of a row."""
         theme = self._themes.theme
-        flip = painter.layoutDirection() == Qt.LayoutDirection.RightToLeft
         line = _Line(painter, theme, rect, self._tag, flip=flip)
         line.skip(theme.px(PAD_PX))
         size = theme.px(9)
@@ -142,21 +148,26 @@ class RowPainter:
         line.text(facts, self._small)
 
     def variant(
-        self, painter: QPainter, row: VariantView, cells: Mapping[str, QRectF], whole: QRectF
+        self,
+        painter: QPainter,
+        row: VariantView,
+        cells: Mapping[str, QRectF],
+        whole: QRectF,
+        *,
+        flip: bool,
     ) -> None:
         """Draw a variant; ``cells`` are the columns on screen, ``whole`` the row."""
         if row.problem:
-            self._name_of(painter, whole, row)
+            self._name_of(painter, whole, row, flip=flip)
             return
         theme = self._themes.theme
-        flip = painter.layoutDirection() == Qt.LayoutDirection.RightToLeft
         pad = theme.px(PAD_PX)
         for column, cell in cells.items():
             if row.is_part and column not in {"name", "size"}:
                 continue
             inner = cell.adjusted(pad, 0, -pad, 0)
             if column == "name":
-                self._name_of(painter, cell, row)
+                self._name_of(painter, cell, row, flip=flip)
             elif column == "budget":
                 if row.fit.shares:
                     bar = QRectF(inner.left(), 0, inner.width(), theme.px(_BAR_PX))
@@ -165,9 +176,8 @@ class RowPainter:
             else:
                 self._figure_of(painter, inner, row, column, flip=flip)
 
-    def _name_of(self, painter: QPainter, rect: QRectF, row: VariantView) -> None:
+    def _name_of(self, painter: QPainter, rect: QRectF, row: VariantView, *, flip: bool) -> None:
         theme = self._themes.theme
-        flip = painter.layoutDirection() == Qt.LayoutDirection.RightToLeft
         half = rect.height() / 2
         upper = QRectF(rect.left(), rect.top() + theme.px(4), rect.width(), half - theme.px(2))
         line = _Line(painter, theme, upper, self._tag, flip=flip)

@@ -36,6 +36,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.models.columns import fit_columns
 from app.ui.models.delegate import INDENT_PX, ROW_PX, LibraryDelegate, RowPainter
 from app.ui.models.tree_model import (
     COLUMNS,
@@ -51,19 +52,6 @@ from app.ui.theme import ThemeManager
 
 __all__ = ["LibraryTree"]
 
-# Design widths; `_fit_columns` says in which order columns give way on a narrow page.
-_WIDTHS: Final = {
-    "size": 82,
-    "bits": 96,
-    "context": 74,
-    "budget": 150,
-    "fit": 146,
-    "max_context": 100,
-    "decode": 84,
-    "prefill": 70,
-}
-_NAME_PX: Final = 190
-_NARROW_BUDGET_PX: Final = 108
 _SELECTED_OPACITY: Final = 0.55
 _SORTS: Final[dict[str, SortKey]] = {
     "name": "name",
@@ -259,10 +247,12 @@ class LibraryTree(QTreeView):
         hovered = self._hovered == first
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setLayoutDirection(option.direction)
+        # The order of the words of "7.2 GiB" is their own, in any window.
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        flip = self.isRightToLeft()
         left = theme.px(0 if variant is None else INDENT_PX)
         line = QRectF(rect.left() + left, rect.bottom() - 0.5, rect.width() - left, 1)
-        if self.isRightToLeft():
+        if flip:
             line.moveLeft(rect.left())
         painter.fillRect(line, theme.tokens["line"])
         box = rect.adjusted(1, 2, -1, -3)
@@ -280,9 +270,10 @@ class LibraryTree(QTreeView):
         if variant is None:
             group = index.data(GROUP_ROLE)
             facts = group_facts(group)
-            self._rows.group(painter, rect, group, facts, is_open=self.isExpanded(first))
+            is_open = self.isExpanded(first)
+            self._rows.group(painter, rect, group, facts, is_open=is_open, flip=flip)
         else:
-            self._rows.variant(painter, variant, self._cells(rect), rect)
+            self._rows.variant(painter, variant, self._cells(rect), rect, flip=flip)
         painter.restore()
 
     def _hover(self, index: QModelIndex) -> None:
@@ -373,14 +364,7 @@ class LibraryTree(QTreeView):
 
     def _fit_columns(self) -> None:
         theme = self._themes.theme
-        shown = dict(_WIDTHS)
-        for name in ("bits", "context", "prefill", "budget", "max_context", "budget", "decode"):
-            if theme.px(_NAME_PX + sum(shown.values())) <= self.viewport().width():
-                break
-            if name == "budget" and shown[name] != _NARROW_BUDGET_PX:
-                shown[name] = _NARROW_BUDGET_PX
-            else:
-                del shown[name]
+        shown = fit_columns(self.viewport().width() / theme.scale)
         for section, name in enumerate(COLUMNS):
             if name == "name":
                 continue

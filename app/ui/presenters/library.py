@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QFileDialog
+from PySide6.QtWidgets import QDialog
 
 from app.data.library.changes import LibraryChanges
 from app.data.library.choices import LibraryChoices
@@ -20,25 +20,25 @@ from app.engine.qt_client import EngineProcess, EngineState
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.main_window import MainWindow
-from app.ui.models.files import files_to_trash, move_to_trash, open_folder, reveal
+from app.ui.models.files import open_folder, reveal
 from app.ui.models.page import ModelsPage
 from app.ui.models.views import FitView, ModelDetails, ScanView
 from app.ui.presenters.library_details import read_details
+from app.ui.presenters.library_files import LibraryFiles
 from app.ui.presenters.library_plans import LibraryPlanner, PlanRequest
 from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.presenters.library_views import (
     basis_line,
     fit_view,
-    keeper_of,
     library_view,
     names_of,
     plural,
+    title_of,
 )
 from app.ui.shell.views import Notice, Severity
 from app.ui.theme import ThemeManager
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
-from gguf_tools.units import format_bytes
 
 __all__ = ["LibraryPresenter"]
 
@@ -87,7 +87,6 @@ class LibraryPresenter(QObject):
         self._window = window
         self._themes = themes
         self._freed_bytes = freed_bytes
-        self._set_setting = set_setting
         self._planner = LibraryPlanner(state, self)
         self._fits: dict[str, FitView] = {}
         self._planned: dict[str, str] = {}  # stamps of what was planned, by path
@@ -97,6 +96,11 @@ class LibraryPresenter(QObject):
         self._loaded: str | None = None
         self.page = ModelsPage(themes, window)
         window.add_page(PAGE, self.tr("Models"), "models", self.page)
+        self.files = LibraryFiles(
+            self.page, scanner, choices, settings, window, themes, lambda: self._loaded,
+            set_setting, self,
+        )  # fmt: skip
+        self.files.told.connect(self.tell)
         self._connect()
 
     def _connect(self) -> None:
@@ -119,14 +123,8 @@ class LibraryPresenter(QObject):
         page.details_requested.connect(self.open_details)
         page.folder_opened.connect(lambda key: open_folder(Path(key)))
         page.revealed.connect(lambda key: reveal(Path(key)))
-        page.hide_requested.connect(self._hide)
-        page.put_back_requested.connect(self._put_back)
-        page.trash_requested.connect(self.ask_to_trash)
         page.scan_requested.connect(scanner.scan)
         page.cancel_requested.connect(scanner.cancel)
-        page.folder_requested.connect(self._choose_folder)
-        page.files_requested.connect(self._choose_files)
-        page.paths_dropped.connect(self.add)
 
     @property
     def is_planning(self) -> bool:
@@ -147,18 +145,11 @@ class LibraryPresenter(QObject):
     def _entry(self, key: str) -> ModelEntry | None:
         return next((entry for entry in self._entries() if str(entry.path) == key), None)
 
-    def _title_of(self, entry: ModelEntry) -> str:
-        """Return what a file is called on the page: its model and type, or its name."""
-        for group in self._scanner.arranged.groups:
-            if entry in group.variants:
-                return f"{group.title} {entry.quantization or ''}".strip()
-        return entry.path.name
-
     @Slot(str)
     def _make(self, key: str) -> None:
         entry = self._entry(key)
         if entry is not None:
-            self.make_wanted.emit(key, self._title_of(entry))
+            self.make_wanted.emit(key, title_of(self._scanner.arranged, entry))
 
     @Slot(str, str)
     def tell(self, sentence: str, severity: Severity) -> None:
@@ -288,105 +279,6 @@ class LibraryPresenter(QObject):
             # What was planned with other figures is planned again, after this round.
             self._planned.clear()
 
-    # --- adding and removing ---
-
-    @Slot(object)
-    def add(self, paths: Sequence[str]) -> None:
-        """Add folders and files to what is looked through; they stay where they are."""
-        files = [Path(path) for path in paths if path.lower().endswith(".gguf")]
-        folders = [path for path in paths if Path(path) not in files]
-        if files:
-            self._choices.add(files)
-        kept = tuple(self._settings.get("model_folders"))
-        fresh = tuple(folder for folder in folders if folder not in kept)
-        if fresh:
-            self._set_setting("model_folders", (*kept, *fresh))
-        self._scanner.scan()
-
-    @Slot()
-    def _choose_folder(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Add a folder with models"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self.add([path]))
-        dialog.open()
-
-    @Slot()
-    def _choose_files(self) -> None:
-        dialog = QFileDialog(self._window, self.tr("Add GGUF files"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([self.tr("GGUF models (*.gguf *.GGUF)")])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self.add)
-        dialog.open()
-
-    @Slot(object)
-    def _hide(self, keys: Sequence[str]) -> None:
-        self._choices.hide(Path(key) for key in keys)
-        self._scanner.changed.emit()
-
-    @Slot(object)
-    def _put_back(self, keys: Sequence[str]) -> None:
-        self._choices.show(Path(key) for key in keys)
-        self._scanner.changed.emit()
-
-    @Slot(object)
-    def ask_to_trash(self, keys: Sequence[str]) -> None:
-        """Ask whether files may go to the trash; say why not where another program keeps them."""
-        from app.ui.models.trash_dialog import TrashDialog
-
-        entries = [entry for entry in map(self._entry, keys) if entry is not None]
-        if not entries:
-            return
-        for entry in entries:
-            if keeper_of(entry):
-                self._say("keeper", keeper_of(entry), "info")
-                return
-            if str(entry.path) == self._loaded:
-                self._say(
-                    "loaded",
-                    self.tr("{0} is loaded: unload it before it goes to the trash.").format(
-                        entry.path.name
-                    ),
-                    "info",
-                )
-                return
-        names = ", ".join(self._title_of(entry) for entry in entries)
-        files = files_to_trash(file for entry in entries for file in entry.files)
-        size = format_bytes(sum(entry.size_bytes for entry in entries))
-        question = (
-            self.tr("Move {0} to the trash?").format(names)
-            if len(entries) <= 3
-            else self.tr("Move {0} models to the trash?").format(len(entries))
-        )
-        text = self.tr("{0} in all. Until the trash is emptied they can be brought back.")
-        if any(entry.source != "Plimsoll" for entry in entries):
-            text += " " + self.tr("Other programs that use these files will miss them.")
-        dialog = TrashDialog(
-            self._themes, question, text.format(size), [str(file) for file in files], self._window
-        )
-        dialog.accepted.connect(lambda: self._trash(entries))
-        _open(dialog)
-
-    def _trash(self, entries: Sequence[ModelEntry]) -> None:
-        files = [file for entry in entries for file in entry.files]
-        self._scanner.expect(entry.path for entry in entries)
-
-        def done(left: list[Path]) -> None:
-            if left:
-                self._say(
-                    "trash",
-                    self.tr(
-                        "{0} could not be moved to the trash: the disk it lies on has none, or it "
-                        "may not be changed. It is still there."
-                    ).format(", ".join(path.name for path in left[:3])),
-                    "error",
-                )
-            self._choices.forget(entry.path for entry in entries)
-            self._scanner.scan()
-
-        tasks.run(lambda: move_to_trash(files), done, None, self)
-
     # --- details ---
 
     @Slot(str)
@@ -395,8 +287,7 @@ class LibraryPresenter(QObject):
         entry = self._entry(key)
         if entry is None:
             return
-        group = next((g for g in self._scanner.arranged.groups if entry in g.variants), None)
-        title = group.title if group is not None else entry.path.name
+        title = title_of(self._scanner.arranged, entry)
 
         def done(details: ModelDetails) -> None:
             from app.ui.models.details import DetailsDialog

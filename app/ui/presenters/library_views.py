@@ -28,6 +28,7 @@ __all__ = [
     "names_of",
     "plural",
     "problem_of",
+    "title_of",
 ]
 
 _OLLAMA: Final = "Ollama"
@@ -330,3 +331,11 @@ def names_of(entries: Iterable[ModelEntry], most: int = 3) -> str:
     shown = ", ".join(names[:most])
     more = len(names) - most
     return shown if more <= 0 else _tr("%1 and %2 more", shown, grouped(more))
+
+
+def title_of(arranged: Arranged, entry: ModelEntry) -> str:
+    """Return what a file is called on the page: its model and type, or its name."""
+    for group in arranged.groups:
+        if entry in group.variants:
+            return f"{group.title} {entry.quantization or ''}".strip()
+    return _file_words(entry)
