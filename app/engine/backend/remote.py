@@ -142,7 +142,9 @@ def keep_alive(endpoints: Iterable[str]) -> int:
 
     llama.cpp waits for an answer without limit, and a computer that was switched off or a cable
     that was pulled sends none. With keep-alives the connection breaks after some ten seconds, and
-    the engine ends with that cause instead of standing still.
+    the engine ends with that cause instead of standing still. A limit on what was sent
+    (``TCP_USER_TIMEOUT``) is left alone: it also ends connections to a server that is there, but
+    computes too long to take more in.
     """
     if sys.platform == "win32":
         return 0
@@ -180,7 +182,6 @@ def _watch(stream: socket.socket) -> None:
         ("TCP_KEEPALIVE", _IDLE_S),  # macOS calls it so
         ("TCP_KEEPINTVL", _EVERY_S),
         ("TCP_KEEPCNT", _TIMES),
-        ("TCP_USER_TIMEOUT", (_IDLE_S + _EVERY_S * _TIMES) * 1000),  # for what was sent
     ):
         option = getattr(socket, name, None)
         if option is not None:

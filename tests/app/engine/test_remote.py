@@ -31,10 +31,10 @@ def test_connections_of_this_process_to_a_server_are_watched() -> None:
                         socket.TCP_KEEPIDLE,
                         socket.TCP_KEEPINTVL,
                         socket.TCP_KEEPCNT,
-                        socket.TCP_USER_TIMEOUT,
+                        socket.TCP_USER_TIMEOUT,  # a server may compute for long
                     )
                 ]
-                assert found == [5, 2, 3, 11_000]
+                assert found == [5, 2, 3, 0]
             for stream in (idle, other):
                 assert not stream.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             # The connection still works.
