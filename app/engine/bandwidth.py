@@ -17,12 +17,15 @@ import threading
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any, Final
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from inspector.records import BandwidthRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    _Part: TypeAlias = npt.NDArray[np.uint64]
 
 __all__ = ["LARGE_BYTES", "MOST_BYTES", "measure_bandwidth", "probe_size"]
 
@@ -34,7 +37,6 @@ MOST_BYTES: Final = 1 << 30
 
 _LEAST_BYTES: Final = 1 << 20
 _ABSENT: Final = 7  # a byte that the buffer does not hold
-_Part = npt.NDArray[np.uint64]
 
 
 def probe_size(bytes_per_token: int, free_bytes: int | None = None) -> int:
@@ -69,6 +71,9 @@ def measure_bandwidth(
 
 
 def _scan(size_bytes: int, threads: int, repeats: int) -> tuple[float, ...]:
+    # Imported here: the window knows this module long before anything is measured.
+    import numpy as np
+
     # Filled, not zeroed: untouched pages all lie in one physical page, which a cache holds.
     buffer: _Part = np.full(size_bytes // 8, 0x0101010101010101, dtype=np.uint64)
     parts = np.array_split(buffer, threads)

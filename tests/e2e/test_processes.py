@@ -96,7 +96,19 @@ def test_without_a_screen_one_sentence_names_the_terminal_chat(paths: Paths) -> 
         ("app.cli", {"PySide6", "llama_cpp", "numpy"}),
         ("app.engine.client", {"PySide6", "llama_cpp"}),
         ("app.engine.worker", {"PySide6", "llama_cpp"}),
-        ("app.ui.application", {"llama_cpp", "pyqtgraph", "ziamath", "pypdf"}),
+        (
+            "app.ui.application",
+            {
+                "llama_cpp",
+                "pyqtgraph",
+                "numpy",
+                "ziamath",
+                "pypdf",
+                "huggingface_hub",
+                "httpx2",
+                "jinja2",
+            },
+        ),
     ],
 )
 def test_start_imports_nothing_that_it_does_not_need(module: str, unwanted: set[str]) -> None:
