@@ -17,6 +17,7 @@ from app.cli.terminal import json_line, note, say, shown
 from gguf_tools.plan import DevicePlan, Plan, make_plan
 from gguf_tools.settings import engine_settings
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from inspector.room import lacking
 
 __all__ = ["add_arguments", "plan_as_json", "run"]
 
@@ -197,7 +198,12 @@ def _as_text(plan: Plan) -> str:
         f"  Prefill          {_rate(prefill.expected)} ({prefill.flops_basis} arithmetic rate)",
         f"  First token      {_seconds(plan.ttft_s)}",
     ]
+    for short in lacking(plan):
+        lines += [f"✗ {short.text}", f"    {short.cause}"]
+        lines += [f"    {fix.text}: {fix.effect}" for fix in short.fixes]
     for finding in plan.findings:
+        if finding.id == "does_not_fit":
+            continue  # said above with its rule and numbers
         mark = {"error": "✗", "warning": "!", "note": "·"}[finding.severity]
         cost = f" ({finding.cost})" if finding.cost else ""
         lines.append(f"{mark} {finding.text}{cost}")

@@ -29,7 +29,7 @@ QUESTION = "How much memory does one token of KV cache take in this model? Show 
 STORY = "Tell a long story about a ship and its load line."
 FILL_CONTEXT = 1024
 FILLED = (0.1, 0.5, 0.9)
-_LAST_PROMPT = 32  # tokens of the last message, in its template
+_LAST_PROMPT = 20  # tokens of the last message, in its template
 SCENES = ("life", "record", "split", "fill")
 
 
@@ -68,10 +68,11 @@ class Scene:
         self.until(lambda: program.inspector._planner.bandwidth is not None)
         self.pause(1.5)
 
-    def reload(self, **changes: object) -> None:
-        """Load the model again with other settings."""
-        self.program.models.reload(dict(changes))
-        self.until(lambda: self.program.engine.state.status == "loading")
+    def reload(self, n_ctx: int) -> None:
+        """Load the model again with another context."""
+        engine = self.program.engine
+        self.program.models.reload({"n_ctx": n_ctx})
+        self.until(lambda: engine.state.model is not None and engine.state.model.n_ctx == n_ctx)
         self.ready()
 
     def ask(self, text: str, max_tokens: int, until_chars: int | None = None) -> None:
@@ -191,7 +192,7 @@ def shoot_fill(scene: Scene) -> None:
     left = FILL_CONTEXT - session.used_tokens - _LAST_PROMPT
     values = {"temperature": 0.0, "max_tokens": left}
     scene.program.controller.set_chat_values(None, "Precise", values)
-    scene.program.context.send("Count from 1 to 500, one number a line.")
+    scene.program.context.send("Tell me about ships. ship ship ship")
     runner = scene.program.controller.runner
     scene.until(lambda: runner.is_running)
     nearly = 0.97 * FILL_CONTEXT
