@@ -14,10 +14,14 @@ from app.cli.budget import (
 )
 from app.cli.numbers import MOST_TOKENS, decimal, whole
 from app.cli.terminal import json_line, note, say, shown
+from gguf_tools.network import network_seconds
 from gguf_tools.plan import DevicePlan, Plan, make_plan
+from gguf_tools.rates import TokenBytes
 from gguf_tools.settings import engine_settings
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from inspector.planned import plan_record
 from inspector.room import lacking
+from inspector.speed import network_words
 
 __all__ = ["add_arguments", "plan_as_json", "run"]
 
@@ -107,7 +111,10 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "kv_bytes": plan.memory.kv_bytes,
         "state_bytes": plan.memory.state_bytes,
         "kv_bytes_per_token": plan.memory.kv_bytes_per_token,
-        "devices": [_device_as_json(item) for item in plan.devices],
+        "devices": [
+            _device_as_json(item, reads)
+            for item, reads in zip(plan.devices, decode.reads, strict=True)
+        ],
         "fits": plan.fits,
         "max_context": plan.max_context,
         "max_sequences": plan.max_sequences,
@@ -145,7 +152,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _device_as_json(item: DevicePlan) -> dict[str, Any]:
+def _device_as_json(item: DevicePlan, reads: TokenBytes) -> dict[str, Any]:
     memory = item.memory
     return {
         "name": item.device.name,
@@ -159,6 +166,9 @@ def _device_as_json(item: DevicePlan) -> dict[str, Any]:
         "other_bytes": memory.other_bytes,
         "left_bytes": item.left_bytes,
         "over_load_line": item.over_load_line,
+        "link_bytes_per_s": item.device.link_bytes_per_s,
+        "round_trip_s": item.device.round_trip_s,
+        "network_s_per_token": network_seconds(reads.moved, reads.trips, item.device),
     }
 
 
@@ -189,12 +199,18 @@ def _as_text(plan: Plan) -> str:
     slow = max(plan.devices, key=lambda item: item.memory.weights_bytes).device
     if slow.bandwidth_note:
         reads += f", {slow.bandwidth_note}"
+    network = [
+        f"                   {network_words(item)} (measured)"
+        for item in plan_record(plan).devices
+        if item.network_s
+    ]
     lines += [
         "",
         f"  Fits             {fits}; longest context {longest}; chats of this length {chats}",
         f"  Compute buffers  {_trust(plan)}",
         f"  Decode           {_decode_line(plan)}",
         f"                   {reads}",
+        *network,
         f"  Prefill          {_rate(prefill.expected)} ({prefill.flops_basis} arithmetic rate)",
         f"  First token      {_seconds(plan.ttft_s)}",
     ]
