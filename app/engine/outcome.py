@@ -16,7 +16,9 @@ from gguf_tools.split import leave_out
 
 __all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after", "remote_devices"]
 
-Phase: TypeAlias = Literal["starting", "idle", "load", "prefill", "decode", "score", "quantize"]
+Phase: TypeAlias = Literal[
+    "starting", "idle", "load", "prefill", "decode", "score", "quantize", "tune"
+]
 
 _PHASE_WORDS: dict[Phase, str] = {
     "starting": "while starting",
@@ -26,6 +28,7 @@ _PHASE_WORDS: dict[Phase, str] = {
     "decode": "while writing the reply",
     "score": "while reading the test text",
     "quantize": "while making the variant",
+    "tune": "while measuring what is fastest",
 }
 _WINDOWS_ILLEGAL_INSTRUCTION = 0xC000001D
 _WINDOWS_ACCESS_VIOLATION = 0xC0000005

@@ -27,6 +27,8 @@ from app.engine.protocol.answers import (
     ReplyDone,
     Scored,
     Started,
+    Tuned,
+    TuneRow,
     Unloaded,
     is_final,
 )
@@ -51,6 +53,7 @@ from app.engine.protocol.requests import (
     Render,
     Request,
     Score,
+    Tune,
     Unload,
 )
 from app.engine.protocol.values import (
@@ -67,6 +70,7 @@ from app.engine.protocol.values import (
     RemoteInfo,
     SamplingOptions,
     StopReason,
+    Tuning,
 )
 
 __all__ = [
@@ -115,6 +119,10 @@ __all__ = [
     "Scored",
     "Started",
     "StopReason",
+    "Tune",
+    "TuneRow",
+    "Tuned",
+    "Tuning",
     "Unload",
     "Unloaded",
     "decode_message",

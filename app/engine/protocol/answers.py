@@ -12,6 +12,7 @@ from app.engine.protocol.values import (
     PromptFit,
     RemoteInfo,
     StopReason,
+    Tuning,
     Value,
 )
 from inspector.compare.records import TokenDifference
@@ -35,6 +36,8 @@ __all__ = [
     "ReplyDone",
     "Scored",
     "Started",
+    "TuneRow",
+    "Tuned",
     "Unloaded",
     "is_final",
 ]
@@ -56,7 +59,7 @@ class Progress(Value, frozen=True, kw_only=True, tag="progress"):
     """Of a load or of making a variant (fraction only), of a prefill or a text (with tokens)."""
 
     id: int
-    phase: Literal["load", "prefill", "score", "quantize"]
+    phase: Literal["load", "prefill", "score", "quantize", "tune"]
     fraction: float
     done_tokens: int = 0
     total_tokens: int = 0
@@ -195,6 +198,34 @@ class Scored(Value, frozen=True, kw_only=True, tag="scored"):
     seconds: float = 0.0
 
 
+class TuneRow(Value, frozen=True, kw_only=True):
+    """Tokens per second behind ``depth`` cached ones, by the defaults and by what was chosen.
+
+    Medians of passes that were measured in turn; equal where nothing was better.
+    """
+
+    test: Literal["prefill", "decode"]
+    depth: int
+    before: float
+    after: float
+
+
+class Tuned(Value, frozen=True, kw_only=True, tag="tuned"):
+    """Final. ``after`` is in use; ``before`` is what the options come to by themselves.
+
+    ``note`` says why something was not measured, empty if everything was. ``model`` is the model
+    as it runs now.
+    """
+
+    id: int
+    before: Tuning
+    after: Tuning
+    model: ModelInfo
+    rows: tuple[TuneRow, ...] = ()
+    seconds: float = 0.0
+    note: str = ""
+
+
 class Quantized(Value, frozen=True, kw_only=True, tag="quantized"):
     """Final."""
 
@@ -238,6 +269,7 @@ EngineMessage: TypeAlias = (
     | Benched
     | Scored
     | Quantized
+    | Tuned
     | Started
     | Chunk
     | ReplyDone
@@ -256,6 +288,7 @@ _FINAL = (
     Benched,
     Scored,
     Quantized,
+    Tuned,
     Done,
     Failed,
 )

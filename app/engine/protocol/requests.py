@@ -20,6 +20,7 @@ __all__ = [
     "Render",
     "Request",
     "Score",
+    "Tune",
     "Unload",
 ]
 
@@ -135,6 +136,21 @@ class Quantize(Value, frozen=True, kw_only=True, tag="quantize"):
     threads: int | None = None
 
 
+class Tune(Value, frozen=True, kw_only=True, tag="tune"):
+    """Find and use what is fastest here of what ``options`` leave to the program.
+
+    It gives way to any request that comes meanwhile. ``options`` are those that the user asked for;
+    what they leave open is the engine's default at first, and measured against it for about
+    ``budget_s`` seconds. ``measure`` False goes back to those defaults. The cache is empty then.
+    """
+
+    id: int
+    options: LoadOptions
+    budget_s: float = 5.0
+    depth: int = 4096
+    measure: bool = True
+
+
 class Cancel(Value, frozen=True, kw_only=True, tag="cancel"):
     """Stop the request ``target``; it still sends its final message."""
 
@@ -147,7 +163,7 @@ class Fault(Value, frozen=True, kw_only=True, tag="fault"):
 
     id: int
     signal: Literal["SIGKILL", "SIGSEGV", "SIGILL", "SIGABRT", "hang", "oom"]
-    phase: Literal["now", "load", "prefill", "decode", "score", "quantize"]
+    phase: Literal["now", "load", "prefill", "decode", "score", "quantize", "tune"]
     after_tokens: int = 0
 
 
@@ -163,6 +179,7 @@ Request: TypeAlias = (
     | Bench
     | Score
     | Quantize
+    | Tune
     | Cancel
     | Fault
 )

@@ -21,6 +21,7 @@ __all__ = [
     "RemoteInfo",
     "SamplingOptions",
     "StopReason",
+    "Tuning",
     "Value",
 ]
 
@@ -79,6 +80,15 @@ class LoadOptions(Value, frozen=True, kw_only=True):
     # "none": the processor alone.
     devices: str | None = None
     tensor_split: str | None = None  # parts of the devices, as "3,1"; None: by free memory
+
+
+class Tuning(Value, frozen=True, kw_only=True):
+    """What of a loaded model can be changed without reading its weights again."""
+
+    threads: int  # that write a reply
+    threads_batch: int  # that read a prompt
+    flash_attention: FlashAttention
+    n_ubatch: int
 
 
 class SamplingOptions(Value, frozen=True, kw_only=True):
