@@ -136,6 +136,7 @@ class Generation:
             if self._cache.wants_checkpoint and done == total - 1:
                 self._cache.take_checkpoint()
             self._listener.prefilled(done, total)
+        self._model.wait()  # a GPU or another computer may still be at it: its time is the prompt's
         return done
 
     def _write(self, reply: RunningReply, position: int) -> None:

@@ -71,6 +71,7 @@ class RunningReply:
         is_markup: Callable[[int], bool],
         number: int = 0,
     ) -> None:
+        self._model = model
         self._vocab = model.vocab
         self._n_ctx = model.info.n_ctx
         self._listener = listener
@@ -96,6 +97,7 @@ class RunningReply:
         ``position`` is where the token would be evaluated.
         """
         clock = time.monotonic
+        self._model.wait()  # or the time of a GPU's work would count as the sampler's
         before = clock()
         token = self._sampler.sample(row)
         now = clock()
