@@ -22,6 +22,8 @@ from gguf_tools.weights import WeightUse, weights_by_device
 
 __all__ = ["DeviceMemory", "MemoryPlan", "memory_plan", "output_buffer_bytes", "score_matrix_bytes"]
 
+_BATCHES = 4  # GGML_SCHED_MAX_COPIES
+_ONE_AT_A_TIME = frozenset({"OpenCL", "OpenVINO"})  # backends without events
 _OFFLOAD_BATCH = 32  # from this micro-batch on, devices compute on copies of the CPU's weights
 
 
@@ -110,7 +112,12 @@ def memory_plan(facts: ModelFacts, load: LoadSettings, machine: Machine) -> Memo
     caches = kv_caches(shape, settings.kv)
     states = state_layers(shape, settings.sequences, load.snapshots)
     compute = compute_by_device(
-        header, shape, settings, placement, tuple(device.alignment for device in devices)
+        header,
+        shape,
+        settings,
+        placement,
+        tuple(device.alignment for device in devices),
+        batches=_batches(load, placement, devices),
     )
     kv, state = _caches_by_device(caches, states, placement, devices, offload=load.offload_kv)
     other = _other(header, shape, settings, placement, devices)
@@ -134,6 +141,21 @@ def memory_plan(facts: ModelFacts, load: LoadSettings, machine: Machine) -> Memo
         weights=weights,
         compute=compute,
     )
+
+
+def _batches(load: LoadSettings, placement: Placement, devices: tuple[Device, ...]) -> int:
+    """Return how many batches are under way at once (``pipeline_parallel`` in llama-context.cpp).
+
+    Several devices that hold everything between them work on batches in turn.
+    """
+    in_turn = (
+        len(devices) > 2
+        and CPU not in placement.layers
+        and load.offload_kv
+        and not load.experts_on_cpu
+        and all(device.backend not in _ONE_AT_A_TIME for device in devices[1:])
+    )
+    return _BATCHES if in_turn else 1
 
 
 def _caches_by_device(

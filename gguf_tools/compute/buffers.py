@@ -86,6 +86,8 @@ def compute_by_device(
     settings: EngineSettings,
     placement: Placement,
     alignments: tuple[int, ...],
+    *,
+    batches: int = 1,
 ) -> ComputeUse:
     """Return the compute buffers that the engine reserves.
 
@@ -95,12 +97,13 @@ def compute_by_device(
         settings: as the engine takes them.
         placement: where layers lie.
         alignments: of each device's buffers, the CPU first.
+        batches: how many are under way at once on devices that work in turn.
     """
     layers, signature = _kept_layers(header, shape, placement.layers)
-    key = (header, shape, settings, signature, alignments)
+    key = (header, shape, settings, signature, alignments, batches)
     found = _cache.get(key)
     if found is None:
-        found = _computed(header, shape, settings, placement, alignments, layers)
+        found = _computed(header, shape, settings, placement, alignments, layers, batches)
         _cache.put(key, found)
     return found
 
@@ -112,6 +115,7 @@ def _computed(
     placement: Placement,
     alignments: tuple[int, ...],
     layers: tuple[int, ...],
+    batches: int,
 ) -> ComputeUse:
     trust = trust_of(shape)
     try:
@@ -119,7 +123,8 @@ def _computed(
     except (KeyError, ZeroDivisionError, IndexError, ValueError):
         # The file lacks what its architecture needs; a sum of the largest parts must do.
         return ComputeUse(_drivers(header, shape, settings, placement, alignments), "rough")
-    return ComputeUse(buffer_bytes(graph, alignments, placement.layers), trust)
+    sizes = buffer_bytes(graph, alignments, placement.layers, copies=batches)
+    return ComputeUse(sizes, trust)
 
 
 def _drivers(

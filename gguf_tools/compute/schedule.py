@@ -45,10 +45,13 @@ def schedule(graph: Graph, layers: Sequence[int], *, copies: int = 1) -> Schedul
         plan.steps = [(node, node.sources, _CPU) for node in graph.nodes]
         return plan
     home = devices_of(graph, layers)
-    crossing = _steps(graph, home, plan)
+    crossing = _steps(graph, home, plan, early=copies > 1)
     if copies > 1:
         _multiply(graph, home, crossing, plan, copies)
-    plan.leaves += [(leaf, home[leaf]) for leaf in graph.leaves]
+        inputs = [leaf for leaf in graph.leaves if leaf.place != HOST]
+    else:
+        inputs = graph.leaves
+    plan.leaves += [(leaf, home[leaf]) for leaf in inputs]
     return plan
 
 
@@ -89,8 +92,11 @@ def devices_of(graph: Graph, layers: Sequence[int]) -> dict[Node, int]:
     return home
 
 
-def _steps(graph: Graph, home: dict[Node, int], plan: Schedule) -> list[Node]:
-    """Add the steps of all splits and return the copies made for them."""
+def _steps(graph: Graph, home: dict[Node, int], plan: Schedule, *, early: bool) -> list[Node]:
+    """Add the steps of all splits and return the copies made for them.
+
+    ``early``: memory for copies is taken before everything else, not when a split begins.
+    """
     copied: dict[tuple[Node, int], Node] = {}
     made: list[Node] = []
     inputs: list[Step] = []
@@ -118,7 +124,8 @@ def _steps(graph: Graph, home: dict[Node, int], plan: Schedule) -> list[Node]:
                         made.append(copy)
                         home[copy] = device
                         inputs.append((None, (source,), home[source]))
-                        inputs.append((copy, (), device))
+                        if not early:
+                            inputs.append((copy, (), device))
                     here.append(copy)
                 else:
                     here.append(source)

@@ -10,8 +10,9 @@ import pytest
 
 from gguf_tools.compute.buffers import trust_of
 from gguf_tools.facts import read_facts
-from gguf_tools.machine import cpu_only
-from tests.bench.verify_all import SPLIT, Tally, choices, judge
+from gguf_tools.machine import Device, Machine, cpu_only
+from gguf_tools.settings import engine_settings
+from tests.bench.verify_all import SPLIT, Tally, as_load, choices, judge
 from tests.helpers.engine_dry_runs import dry_runs, rpc_server
 from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.sparse_models import unpack_sparse
@@ -101,3 +102,42 @@ def test_plan_is_the_engine_s(
     assert tally.cache_wrong == 0
     assert tally.weights_wrong == 0
     assert tally.outside == 0, tally.worst
+
+
+TWO = Machine(
+    name="two",
+    cpu=cpu_only().cpu,
+    accelerators=tuple(
+        Device(name=f"RPC{index}", kind="rpc", backend="RPC", free_bytes=1 << 40)
+        for index in range(2)
+    ),
+)
+
+
+@pytest.mark.parametrize("name", ["odd", "gemma3", "qwen3moe", "jamba"])
+@pytest.mark.parametrize("held", ["all", "part"])
+def test_plan_over_two_devices(
+    name: str, held: str, tmp_path: Path, sparse: dict[str, Path], endpoint: str
+) -> None:
+    # Devices that hold everything work on four batches in turn, each with inputs of its own.
+    path = _path(name, tmp_path, sparse)
+    facts = read_facts(path)
+    shape = facts.shape
+    assert shape is not None
+    layers = -1 if held == "all" else shape.layers_all - 1
+    ways = [replace(way, gpu_layers=layers) for way in choices(full=False)[:5]]
+    tally = Tally(name, held, trust_of(shape))
+    allowed = {0}
+    with rpc_server() as second:
+        for ran in dry_runs(path, ways, f"{endpoint},{second}"):
+            judge(tally, facts, TWO, ran)
+            if held == "all":
+                # A dry run forgets that a layer's first norm belongs to the layer's device, so it
+                # counts the norm's result among the inputs of the second one; a load does not.
+                tokens = engine_settings(shape, as_load(ran.asked)).prompt_tokens
+                allowed.add(-4 * 4 * shape.embedding_length * tokens)
+    assert tally.runs > tally.refusals
+    assert tally.faults == []
+    assert tally.cache_wrong == 0
+    assert tally.weights_wrong == 0
+    assert {size for _, size, _ in tally.compute} <= allowed

@@ -50,7 +50,10 @@ class Ran:
 
 
 def dry_runs(path: Path, asked: Sequence[Asked], endpoint: str | None = None) -> Iterator[Ran]:
-    """Yield what the engine makes of each way of loading, in order."""
+    """Yield what the engine makes of each way of loading, in order.
+
+    ``endpoint`` is the address of a device over RPC, or several with commas between them.
+    """
     done = 0
     while done < len(asked):
         rest = asked[done:]
@@ -99,7 +102,7 @@ def rpc_server() -> Iterator[str]:
 
 def _wait(endpoint: str, server: subprocess.Popen[bytes]) -> None:
     host, port = endpoint.split(":")
-    for _ in range(200):
+    for _ in range(1200):  # a machine under load takes its time
         if server.poll() is not None:
             break
         try:
@@ -195,8 +198,8 @@ def _main() -> None:
         _serve(endpoint)
         return
     asked = [Asked(**item) for item in json.load(sys.stdin)]
-    if endpoint:
-        _join(endpoint)
+    for address in filter(None, endpoint.split(",")):
+        _join(address)
     _run(first, asked)
 
 
