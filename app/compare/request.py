@@ -168,6 +168,7 @@ def load_options(request: CompareRequest) -> LoadOptions:
         template=settings.template,
         sequences=1,
         outputs=None,
+        draft=None,  # drafts would be measured, not the variants
     )
 
 

@@ -14,26 +14,24 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from app.engine.bench import run_test
-from app.engine.cache import PrefixCache, Reuse
 from app.engine.check import file_problem
 from app.engine.drafting import Draft, mismatch
 from app.engine.faults import Faults
 from app.engine.generation import Generation
 from app.engine.interface import Aborted, Engine, EngineFailure, EngineModel
 from app.engine.launch import FAKE_ENGINE_VARIABLE, asked_remotes
+from app.engine.loaded import LoadedModel
 from app.engine.pipe import Inbox, Outbox, claim_stdout
 from app.engine.process_memory import process_memory
-from app.engine.prompting import BuiltPrompt, PromptBuilder
+from app.engine.prompting import BuiltPrompt
 from app.engine.protocol import (
     PROTOCOL_VERSION,
     Bench,
     Benched,
-    Chunk,
     Counted,
     CountTokens,
     Done,
@@ -51,7 +49,6 @@ from app.engine.protocol import (
     Measured,
     MemoryNow,
     ModelInfo,
-    Progress,
     PromptFit,
     Quantize,
     QueryMemory,
@@ -60,61 +57,20 @@ from app.engine.protocol import (
     ReplyDone,
     Request,
     Score,
-    Started,
     Unload,
     Unloaded,
 )
 from app.engine.quantizing import make_variant
-from app.engine.reply import Listener, Outcome
+from app.engine.refusals import check_replies, does_not_fit
+from app.engine.reply import Outcome
 from app.engine.scoring import score_text
+from app.engine.sender import ReplySender, Reporter
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.prompt import ChatTemplate
 from app.engine.templates.renderer import TemplateRenderer
-from app.engine.text import Delta, ReplyText
 from app.engine.threads import cpu_name
 
 __all__ = ["Worker", "main"]
-
-_PROGRESS_S = 0.05
-_MOST_SAMPLES = 256
-
-
-class _Loaded:
-    """A model with what belongs to it."""
-
-    def __init__(
-        self, model: EngineModel, template: ChatTemplate, draft: Draft | None = None
-    ) -> None:
-        self.model = model
-        self.draft = draft
-        self.template = template
-        self.cache = PrefixCache(model)
-        self.prompts = PromptBuilder(model, template)
-        self.load_s: float | None = model.info.load_s
-
-    def abort(self, on: bool) -> None:
-        """Make evaluations end early, or no longer."""
-        self.model.abort(on)
-        if self.draft is not None:
-            self.draft.model.abort(on)
-
-    def close(self) -> None:
-        """Free what it holds."""
-        if self.draft is not None:
-            self.draft.close()
-        self.model.close()
-
-    def reply_text(self, prompt: BuiltPrompt, request: Generate) -> ReplyText:
-        """Return what will turn the reply's tokens into text, and end it where it has to end."""
-        chat = request.chat
-        if request.sampling.ignore_eos:
-            # A reply that is forced on (benchmarks) must not be ended by what it writes.
-            return ReplyText(stops=request.sampling.stop, resumed=True)
-        return self.template.reply_text(
-            prompt.text,
-            stops=request.sampling.stop,
-            continued=chat.messages[-1] if chat.continue_reply else None,
-        )
 
 
 class Worker:
@@ -125,7 +81,7 @@ class Worker:
         self._outbox = outbox
         self._renderer = TemplateRenderer()
         self._faults = Faults()
-        self._loaded: _Loaded | None = None
+        self._loaded: LoadedModel | None = None
         self._current = 0
         self._stop = False
         self._scratch: str | None = None  # a variant that is being written
@@ -272,7 +228,7 @@ class Worker:
                 tokens = self._loaded.prompts.count_text(request.text)
                 self._outbox.send(Counted(id=request.id, tokens=tokens))
 
-    def _model(self) -> _Loaded:
+    def _model(self) -> LoadedModel:
         if self._loaded is None:
             raise EngineFailure("no_model", "No model is loaded; choose one first.")
         return self._loaded
@@ -287,15 +243,11 @@ class Worker:
         self._check_file(request.path)
         if request.options.draft is not None:
             self._check_file(request.options.draft)
-        sent_s = 0.0
+        report = Reporter(self._outbox, request.id, "load")
 
         def progress(fraction: float) -> bool:
-            nonlocal sent_s
             self._faults.reach("load")
-            now = time.monotonic()
-            if now - sent_s >= _PROGRESS_S or fraction >= 1:
-                sent_s = now
-                self._outbox.send(Progress(id=request.id, phase="load", fraction=fraction))
+            report(fraction)
             return not self._stop
 
         options = request.options
@@ -315,7 +267,7 @@ class Worker:
                 self._renderer,
                 known_tokens=lambda text: text in vocab.specials or text in vocab.user_defined,
             )
-            self._loaded = _Loaded(model, template, draft)
+            self._loaded = LoadedModel(model, template, draft)
         except BaseException:
             if draft is not None:
                 draft.close()
@@ -387,7 +339,7 @@ class Worker:
     def _render(self, request: Render) -> None:
         prompt = self._build(request)
         if prompt.fit.problem is not None:
-            self._fail(request.id, _does_not_fit(prompt.fit), prompt.fit)
+            self._fail(request.id, does_not_fit(prompt.fit), prompt.fit)
             return
         text = prompt.text
         vocab = self._model().model.vocab
@@ -405,7 +357,7 @@ class Worker:
 
     def _score(self, request: Score) -> None:
         loaded = self._model()
-        report = self._reporter(request.id, "score")
+        report = Reporter(self._outbox, request.id, "score")
 
         def progress(done_tokens: int, total_tokens: int) -> None:
             self._faults.reach("score", done_tokens)
@@ -418,7 +370,7 @@ class Worker:
         self._finish(scored)
 
     def _quantize(self, request: Quantize) -> None:
-        report = self._reporter(request.id, "quantize")
+        report = Reporter(self._outbox, request.id, "quantize")
 
         def progress(fraction: float) -> None:
             self._faults.reach("quantize")
@@ -431,39 +383,16 @@ class Worker:
             self._scratch = None
         self._finish(made)
 
-    def _reporter(
-        self, request_id: int, phase: Literal["load", "prefill", "score", "quantize"]
-    ) -> Callable[..., None]:
-        """Return what sends progress, not too often."""
-        sent_s = 0.0
-
-        def report(fraction: float, done_tokens: int = 0, total_tokens: int = 0) -> None:
-            nonlocal sent_s
-            now = time.monotonic()
-            if now - sent_s >= _PROGRESS_S or fraction >= 1:
-                sent_s = now
-                self._outbox.send(
-                    Progress(
-                        id=request_id,
-                        phase=phase,
-                        fraction=fraction,
-                        done_tokens=done_tokens,
-                        total_tokens=total_tokens,
-                    )
-                )
-
-        return report
-
     def _generate(self, request: Generate) -> None:
         received_s = time.monotonic()
         loaded = self._model()
-        _check_replies(request, loaded.model.info)
+        check_replies(request, loaded.model.info)
         prompt = self._build(request)
         render_s = time.monotonic() - received_s
         if prompt.fit.problem is not None:
-            self._fail(request.id, _does_not_fit(prompt.fit), prompt.fit)
+            self._fail(request.id, does_not_fit(prompt.fit), prompt.fit)
             return
-        listener = _Sender(self, request, prompt)
+        listener = ReplySender(self._outbox, self._faults, self._serve_small, request, prompt)
 
         def ended(number: int, outcome: Outcome) -> None:
             if number:
@@ -511,138 +440,6 @@ class Worker:
                 reasoning_open=outcome.reasoning_open,
             )
         )
-
-
-class _Sender(Listener):
-    """Turns what a generation tells into messages."""
-
-    def __init__(self, worker: Worker, request: Generate, prompt: BuiltPrompt) -> None:
-        self._worker = worker
-        self._request = request
-        self._prompt = prompt
-        self._progress_s = 0.0
-        self._times: list[tuple[int, float]] = []
-        self._stride = 1
-        self._peak_bytes: int | None = None
-
-    def samples(self) -> tuple[tuple[int, float], ...]:
-        """Return (tokens of the reply, seconds since the first one), some hundred at most."""
-        if not self._times:
-            return ()
-        first = self._times[0][1]
-        return tuple((tokens, round(time_s - first, 6)) for tokens, time_s in self._times)
-
-    def peak_bytes(self) -> int | None:
-        """Return the most private memory that was seen in the turn."""
-        self._see_memory()
-        return self._peak_bytes
-
-    def _see_memory(self) -> None:
-        private, _ = process_memory()
-        if private is not None:
-            self._peak_bytes = max(self._peak_bytes or 0, private)
-
-    def started(self, reuse: Reuse, new_tokens: int) -> None:
-        worker = self._worker
-        worker._outbox.send(
-            Started(
-                id=self._request.id,
-                conversation=self._request.conversation,
-                fit=self._prompt.fit,
-                reused_tokens=reuse.kept,
-                new_tokens=new_tokens,
-                first_difference=reuse.first_difference,
-                reuse_note=reuse.note,
-            )
-        )
-        worker._faults.reach("prefill")
-
-    def prefilled(self, done_tokens: int, total_tokens: int) -> None:
-        if done_tokens >= total_tokens:
-            self._see_memory()
-        self._worker._faults.reach("prefill", done_tokens)
-        self._worker._serve_small()
-        now = time.monotonic()
-        if now - self._progress_s < _PROGRESS_S and done_tokens < total_tokens:
-            return
-        self._progress_s = now
-        self._worker._outbox.send(
-            Progress(
-                id=self._request.id,
-                phase="prefill",
-                fraction=done_tokens / total_tokens,
-                done_tokens=done_tokens,
-                total_tokens=total_tokens,
-            )
-        )
-
-    def text(
-        self,
-        delta: Delta,
-        reply_tokens: int,
-        reasoning_tokens: int,
-        per_s: float | None,
-        reply: int,
-    ) -> None:
-        self._worker._outbox.send(
-            Chunk(
-                id=self._request.id,
-                conversation=self._request.conversation,
-                reply=reply,
-                answer=delta.answer,
-                reasoning=delta.reasoning,
-                reply_tokens=reply_tokens,
-                reasoning_tokens=reasoning_tokens,
-                decode_per_s=per_s,
-            )
-        )
-
-    def before_token(self, reply_tokens: int) -> None:
-        if reply_tokens == 1 or reply_tokens % self._stride == 0:
-            self._times.append((reply_tokens, time.monotonic()))
-            if len(self._times) >= _MOST_SAMPLES:
-                self._stride *= 2
-                kept = (item for item in self._times[1:] if item[0] % self._stride == 0)
-                self._times = [self._times[0], *kept]
-        self._worker._faults.reach("decode", reply_tokens)
-        self._worker._serve_small()
-
-
-def _check_replies(request: Generate, info: ModelInfo) -> None:
-    """Refuse several replies that can't be, or would all be the same."""
-    count = request.replies
-    if count == 1:
-        return
-    if not 1 <= count <= info.sequences:
-        raise EngineFailure(
-            "bad_request",
-            f"{count} replies at once were asked for, and the model was loaded for "
-            f"{info.sequences}; load it for more.",
-        )
-    if request.sampling.temperature <= 0:
-        raise EngineFailure(
-            "bad_request",
-            "At temperature 0 all replies would be the same; raise the temperature of this chat.",
-        )
-
-
-def _does_not_fit(fit: PromptFit) -> EngineFailure:
-    if fit.problem == "system_too_long":
-        sentence = (
-            f"The system prompt alone takes {fit.system_tokens:,} tokens of a context of "
-            f"{fit.n_ctx:,}; shorten it or raise the context to {fit.needed_tokens:,}."
-        )
-    elif fit.problem == "message_too_long":
-        sentence = (
-            f"This message needs a context of {fit.needed_tokens:,} tokens, the model has "
-            f"{fit.n_ctx:,}; shorten it or raise the context."
-        )
-    else:
-        sentence = (
-            f"The conversation needs a context of {fit.needed_tokens:,} tokens, the model has "
-            f"{fit.n_ctx:,}; leave out the oldest turns or raise the context."
-        )
-    return EngineFailure("does_not_fit", sentence)
 
 
 def main() -> int:

@@ -1,0 +1,46 @@
+"""Replies that can't be given, in sentences."""
+
+from __future__ import annotations
+
+from app.engine.interface import EngineFailure
+from app.engine.protocol import Generate, ModelInfo, PromptFit
+
+__all__ = ["check_replies", "does_not_fit"]
+
+
+def check_replies(request: Generate, info: ModelInfo) -> None:
+    """Refuse several replies that can't be, or would all be the same."""
+    count = request.replies
+    if count == 1:
+        return
+    if not 1 <= count <= info.sequences:
+        raise EngineFailure(
+            "bad_request",
+            f"{count} replies at once were asked for, and the model was loaded for "
+            f"{info.sequences}; load it for more.",
+        )
+    if request.sampling.temperature <= 0:
+        raise EngineFailure(
+            "bad_request",
+            "At temperature 0 all replies would be the same; raise the temperature of this chat.",
+        )
+
+
+def does_not_fit(fit: PromptFit) -> EngineFailure:
+    """Return what is said when a prompt does not fit the context."""
+    if fit.problem == "system_too_long":
+        sentence = (
+            f"The system prompt alone takes {fit.system_tokens:,} tokens of a context of "
+            f"{fit.n_ctx:,}; shorten it or raise the context to {fit.needed_tokens:,}."
+        )
+    elif fit.problem == "message_too_long":
+        sentence = (
+            f"This message needs a context of {fit.needed_tokens:,} tokens, the model has "
+            f"{fit.n_ctx:,}; shorten it or raise the context."
+        )
+    else:
+        sentence = (
+            f"The conversation needs a context of {fit.needed_tokens:,} tokens, the model has "
+            f"{fit.n_ctx:,}; leave out the oldest turns or raise the context."
+        )
+    return EngineFailure("does_not_fit", sentence)
