@@ -395,6 +395,24 @@ def _reply_whole(client: EngineClient) -> str:
     return "".join(m.answer for m in client.generate(request) if isinstance(m, Chunk))
 
 
+def test_the_time_of_a_device_is_the_prompts_not_the_samplers(
+    model: Path, server: RpcServer
+) -> None:
+    with (
+        Network(server.endpoint, delay_s=0.02) as network,
+        EngineClient(remotes=[network.endpoint]) as client,
+    ):
+        client.load(str(model), LoadOptions(n_ctx=512))
+        request = generate(_Speaks(client), chat("Hello there. " * 8), max_tokens=12)
+        done = list(client.generate(request))[-1]
+    assert isinstance(done, Done)
+    stats = done.stats
+    # A round trip is in the prompt, and in every token after the first.
+    assert stats.prefill_s > 0.04
+    assert stats.decode_s > 0.04 * (stats.reply_tokens - 1)
+    assert stats.sample_s < 0.25 * stats.decode_s
+
+
 # --- the window's client
 
 
