@@ -31,7 +31,7 @@ __all__ = [
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
-APP_ID: Final = "app.plimsoll.Plimsoll"
+APP_ID: Final = "app.plimsoll.plimsoll"
 """How desktops and macOS name the program; a reverse name that no other program has."""
 
 System: TypeAlias = Literal["linux", "macos", "windows"]
