@@ -47,7 +47,8 @@ class SpeedCard(Card):
         self.first_token = FactRow(palette, self.body)
         self.first_token_parts = WrappedText(palette, self.body)
         self.draft = FactRow(palette, self.body)
-        for widget in (self.first_token, self.first_token_parts, self.draft):
+        self.draft_parts = WrappedText(palette, self.body)
+        for widget in (self.first_token, self.first_token_parts, self.draft, self.draft_parts):
             self.rows.addWidget(widget)
         self._space_meters()
 
@@ -93,6 +94,7 @@ class SpeedCard(Card):
 
     def _show_draft(self, view: FirstTokenView | None) -> None:
         self.draft.setVisible(view is not None)
+        self.draft_parts.show_text("" if view is None else _tokens(self, view))
         if view is not None:
             text = fill(self.tr("about %1"), format_seconds(view.total_s))
             label = self.tr("First token of the draft")

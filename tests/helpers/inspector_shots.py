@@ -28,8 +28,8 @@ from tests.helpers.rpc_server import rpc_server
 QUESTION = "How much memory does one token of KV cache take in this model? Show the arithmetic."
 STORY = "Tell a long story about a ship and its load line."
 FILL_CONTEXT = 1024
-FILLED = (0.1, 0.5, 0.9)
-_LAST_PROMPT = 20  # tokens of the last message, in its template
+FILLED = (0.1, 0.5, 0.9, 0.97)
+_LAST_PROMPT = 18  # tokens of the last message, in its template
 SCENES = ("life", "record", "split", "fill")
 
 
@@ -188,17 +188,9 @@ def shoot_fill(scene: Scene) -> None:
         scene.ask("Tell me about ships. " + "ship " * max(missing - reply - 24, 1), reply)
         scene.pause(1.2)
         _shoot_fill(scene, share)
-    # The last reply runs to the window's end.
+    # What is left takes a short message in its template, and a reply to the window's end.
     left = FILL_CONTEXT - session.used_tokens - _LAST_PROMPT
-    values = {"temperature": 0.0, "max_tokens": left}
-    scene.program.controller.set_chat_values(None, "Precise", values)
-    scene.program.context.send("Tell me about ships. ship ship ship")
-    runner = scene.program.controller.runner
-    scene.until(lambda: runner.is_running)
-    nearly = 0.97 * FILL_CONTEXT
-    scene.until(lambda: not runner.is_running or session.used_tokens >= nearly)
-    _shoot_fill(scene, 0.97)
-    scene.until(lambda: not runner.is_running)
+    scene.ask("Go on.", max(left, 1))
     scene.pause(1.2)
     _shoot_fill(scene, 1.0)
 

@@ -31,6 +31,7 @@ def test_measured_beside_predicted(card: SpeedCard) -> None:
         "template 4.00 ms · prefill 213 ms\n37 tokens new · 20,870 reused"
     )
     assert card.draft.texts == ("First token of the draft", "about 310 ms")
+    assert card.draft_parts.text() == "412 tokens new · 21,034 reused"
 
 
 def test_parts_that_took_no_time_are_left_out(card: SpeedCard) -> None:
