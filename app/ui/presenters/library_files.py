@@ -135,10 +135,11 @@ class LibraryFiles(QObject):
 
     def _obstacle(self, entry: ModelEntry) -> str:
         """Return why a file must not be moved now, nothing if it may be."""
-        if str(entry.path) == self._loaded():
+        keeper = keeper_of(entry)
+        if not keeper and str(entry.path) == self._loaded():
             text = self.tr("{0} is loaded: unload it before it goes to the trash.")
             return text.format(entry.path.name)
-        return keeper_of(entry)
+        return keeper
 
     def _trash(self, entries: Sequence[ModelEntry]) -> None:
         files = [file for entry in entries for file in entry.files]
