@@ -52,6 +52,13 @@ def test_a_device_that_does_not_answer_is_left_out_and_named() -> None:
     assert place(LoadOptions(), (CPU, FAR), {}).endpoints == ("10.0.0.5:50052",)
 
 
+def test_more_devices_than_the_engine_takes() -> None:
+    many = [_device(f"RPC{i}", "gpu", "RPC", f"10.0.0.{i}:1") for i in range(20)]
+    placing = place(LoadOptions(), (CPU, *many), {})
+    assert len(placing.names) == 14
+    assert placing.notices == ("14 of 20 devices are used: llama.cpp takes no more.",)
+
+
 def test_split() -> None:
     assert place(LoadOptions(tensor_split="3,1"), (CPU, FAR, CARD), {}).split == (3.0, 1.0)
     assert place(LoadOptions(tensor_split="3,1"), (CPU,), {}).split == ()
