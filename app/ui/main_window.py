@@ -44,6 +44,7 @@ from app.ui.shell.header import Header
 from app.ui.shell.model_picker import ModelPicker
 from app.ui.shell.sidebar import Sidebar
 from app.ui.shell.status_line import StatusLine
+from app.ui.tab_order import step_focus
 from app.ui.theme import ThemeManager
 
 __all__ = ["MainWindow"]
@@ -259,6 +260,10 @@ class MainWindow(QMainWindow):
         super().showEvent(event)
         if self.focusWidget() is None:
             self.chat.composer.setFocus()
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Go on with Tab in reading order."""
+        return step_focus(self, forward=forward)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Show the columns that have room."""

@@ -24,7 +24,7 @@ class WrappingRow(QWidget):
         super().__init__(parent)
         self._first = first
         self._least_px = 0
-        self._wishes: tuple[int, ...] = ()
+        self._wishes: tuple[object, ...] = ()
         self._others = QWidget(self)
         self._flow = FlowLayout(self._others)
         for widget in others:
@@ -59,8 +59,17 @@ class WrappingRow(QWidget):
 
     def _arrange(self) -> None:
         row = self._flow.sizeHint().width()
+        own = max(self._first.sizeHint().height(), self._first.minimumHeight())
+        rows = self._flow.heightForWidth(max(self.width(), 1))
         # What it follows from; arranging posts the next request, which then changes nothing.
-        wishes = (self.width(), row, self._least_px, self._box.spacing())
+        wishes = (
+            self.width(),
+            self._flow.sizeHint(),
+            rows,
+            own,
+            self._least_px,
+            self._box.spacing(),
+        )
         if wishes == self._wishes:
             return
         self._wishes = wishes
@@ -69,13 +78,12 @@ class WrappingRow(QWidget):
         self._box.setDirection(across if wide else down)
         policy = QSizePolicy.Policy.Fixed if wide else QSizePolicy.Policy.Preferred
         self._others.setSizePolicy(policy, QSizePolicy.Policy.Fixed)
-        height = self._flow.heightForWidth(row if wide else max(self.width(), 1))
+        height = self._flow.heightForWidth(row) if wide else rows
         self._others.setFixedHeight(height)
         if wide:
             self._others.setFixedWidth(row)
         else:
             self._others.setMinimumWidth(0)
             self._others.setMaximumWidth(16_777_215)
-        own = max(self._first.sizeHint().height(), self._first.minimumHeight())
         gap = 0 if wide else own + self._box.spacing()
         self.setFixedHeight(max(height + gap, own))
