@@ -94,7 +94,9 @@ def place(
         notices.append(f"There is no device {', '.join(absent)}; the model lies on {used}.")
     usable = tuple(item for item in wanted if item.name not in missing)
     if len(usable) > _MOST_DEVICES:
-        notices.append(f"{_MOST_DEVICES} of {len(usable)} devices are used: llama.cpp takes no more.")
+        notices.append(
+            f"{_MOST_DEVICES} of {len(usable)} devices are used: llama.cpp takes no more."
+        )
         usable = usable[:_MOST_DEVICES]
     remote = any(item.backend == "RPC" for item in known)
     split = _split(options.tensor_split)
