@@ -31,6 +31,7 @@ from app.engine.protocol import (
     ModelInfo,
     RemoteInfo,
     SamplingOptions,
+    Tuning,
 )
 
 __all__ = ["FakeEngine", "Script"]
@@ -49,6 +50,9 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
     ``replies`` are given in turn; each is a text, or a list of token pieces (a text, or bytes as
     ``{"hex": "f09f"}``). ``repeat`` goes on with the reply until the token limit.
+
+    ``speeds`` multiplies both rates where a setting has a value, as {"flash_attention=off": 2}.
+    ``own_time`` lets time pass by the rates alone, for measurements that are exact.
     """
 
     n_ctx: int = 4096
@@ -66,6 +70,25 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     decode_per_s: float | None = None
     decode_fails_after: int | None = None
     remotes: tuple[RemoteInfo, ...] = ()
+    speeds: dict[str, float] = {}
+    own_time: bool = False
+
+
+class _Clock:
+    """The time as the script has it."""
+
+    def __init__(self, script: Script) -> None:
+        self._own_s: float | None = 0.0 if script.own_time else None
+
+    def now(self) -> float:
+        return time.perf_counter() if self._own_s is None else self._own_s
+
+    def pass_by(self, seconds: float) -> bool:
+        """Let time pass without waiting; False if it is the real one."""
+        if self._own_s is None:
+            return False
+        self._own_s += seconds
+        return True
 
 
 class _Vocabulary:
@@ -136,9 +159,12 @@ class _Sampler:
 
 
 class _Model:
-    def __init__(self, script: Script, info: ModelInfo) -> None:
+    def __init__(self, script: Script, info: ModelInfo, tuning: Tuning, clock: _Clock) -> None:
         self._script = script
         self.info = info
+        self.tuning = tuning
+        self._clock = clock
+        self._trials: list[_Model] = []
         self.vocab = _Vocabulary()
         self.memory: MemoryKind = script.memory
         self.template_source = script.template
@@ -164,6 +190,10 @@ class _Model:
             raise EngineFailure("out_of_memory", "The engine ran out of memory while evaluating.")
         rate = script.decode_per_s if len(tokens) == 1 else script.prefill_per_s
         if rate:
+            rate *= self._speed()
+        if rate and self._clock.pass_by(len(tokens) / rate):
+            pass
+        elif rate:
             # Against a schedule, or the sleeps' overshoot would add up.
             now = time.monotonic()
             self._due_s = max(self._due_s, now - 0.05) + len(tokens) / rate
@@ -177,6 +207,32 @@ class _Model:
         if self.memory == "sliding":
             kept = script.swa_window + self.info.n_ubatch
             self._oldest = max(self._oldest, len(self._tokens) - kept)
+
+    def _speed(self) -> float:
+        values = msgspec.to_builtins(self.tuning)
+        speed = 1.0
+        for setting, factor in self._script.speeds.items():
+            name, _, value = setting.partition("=")
+            speed *= factor if str(values.get(name)) == value else 1.0
+        return speed
+
+    def retune(self, tuning: Tuning) -> None:
+        self.tuning = tuning
+        self.info = msgspec.structs.replace(
+            self.info,
+            threads=tuning.threads,
+            threads_batch=tuning.threads_batch,
+            flash_attention=tuning.flash_attention != "off",
+            n_ubatch=tuning.n_ubatch,
+        )
+
+    def trial(self, tuning: Tuning, n_ctx: int) -> _Model:
+        trial = _Model(self._script, self.info, tuning, self._clock)
+        self._trials.append(trial)
+        return trial
+
+    def deepen(self, tokens: int) -> int:
+        return tokens
 
     def decode_each(
         self, tokens: Sequence[int], positions: Sequence[int], sequences: Sequence[int]
@@ -243,6 +299,8 @@ class _Model:
 
     def abort(self, on: bool) -> None:
         self._abort = on
+        for trial in self._trials:
+            trial.abort(on)
 
     def close(self) -> None:
         self._tokens = []
@@ -256,6 +314,11 @@ class FakeEngine:
 
     def __init__(self, script_path: str) -> None:
         self._script = msgspec.json.decode(Path(script_path).read_bytes(), type=Script)
+        self._clock = _Clock(self._script)
+
+    def clock(self) -> float:
+        """Return the script's time."""
+        return self._clock.now()
 
     def devices(self) -> tuple[DeviceInfo, ...]:
         """Return one pretended processor of 16 GiB."""
@@ -349,4 +412,13 @@ class FakeEngine:
             buffers=(EngineBuffer(device="CPU", what="kv", size_bytes=1 << 28),),
             load_s=script.load_s,
         )
-        return _Model(script, info)
+        threads = options.threads or 1
+        tuning = Tuning(
+            threads=threads,
+            threads_batch=options.threads_batch or threads,
+            flash_attention=options.flash_attention,
+            n_ubatch=script.n_ubatch,
+        )
+        model = _Model(script, info, tuning, self._clock)
+        model.retune(tuning)
+        return model

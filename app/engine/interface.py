@@ -21,6 +21,7 @@ from app.engine.protocol import (
     ModelInfo,
     RemoteInfo,
     SamplingOptions,
+    Tuning,
 )
 
 __all__ = [
@@ -221,6 +222,30 @@ class EngineModel(Protocol):
             EngineFailure: the grammar or the schema is none.
         """
 
+    @property
+    def tuning(self) -> Tuning:
+        """How it runs now."""
+
+    def retune(self, tuning: Tuning) -> None:
+        """Run it another way; `info` says so. What the memory holds may be lost.
+
+        Raises:
+            EngineFailure: there is no memory for it; it runs as before.
+        """
+
+    def trial(self, tuning: Tuning, n_ctx: int) -> EngineModel | None:
+        """Return a second context over the same weights, to measure with; None if it won't fit.
+
+        It is aborted with this model, and must be closed before it.
+        """
+
+    def deepen(self, tokens: int) -> int:
+        """Fill a trial's memory up to about ``tokens`` by repeating what sequence 0 holds.
+
+        Returns how many it holds then. The next position stays, and attention has as much to read
+        as at that depth; what it reads means nothing.
+        """
+
     def abort(self, on: bool) -> None:
         """Make a running `decode` (of another thread) and later ones end early."""
 
@@ -238,6 +263,9 @@ class Engine(Protocol):
     @property
     def system_info(self) -> str:
         """Processor features in use."""
+
+    def clock(self) -> float:
+        """Return the seconds that measurements are taken with, since any moment."""
 
     @property
     def remotes(self) -> tuple[RemoteInfo, ...]:

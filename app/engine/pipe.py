@@ -28,6 +28,7 @@ from app.engine.protocol import (
     QueryMemory,
     Request,
     Score,
+    Tune,
     decode_request,
     encode_line,
 )
@@ -37,7 +38,7 @@ __all__ = ["Inbox", "Outbox", "claim_stdout"]
 _LAST_CHANCE_S = 2.0
 # These keep the engine for as long as they take, and others are refused meanwhile; the rest is
 # done in a moment, so what comes after it waits its turn.
-_LONG = (Load, DryRun, Generate, Bench, Score, Quantize)
+_LONG = (Load, DryRun, Generate, Bench, Score, Quantize, Tune)
 
 
 def claim_stdout() -> int:
@@ -91,6 +92,7 @@ class Inbox:
         self.queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self.small: queue.SimpleQueue[CountTokens | QueryMemory] = queue.SimpleQueue()
         self.busy_id: int | None = None  # the long request that runs or is about to
+        self._yields = False  # it ends early for any other request
         self._outbox = outbox
         self._on_cancel = on_cancel
         self._on_end = on_end
@@ -127,7 +129,7 @@ class Inbox:
             self.small.put(request)
             if self.busy_id is None:
                 self.queue.put(request)
-        elif self.busy_id is not None:
+        elif self.busy_id is not None and not self._yields:
             self._outbox.send(
                 Failed(
                     id=request.id,
@@ -136,6 +138,11 @@ class Inbox:
                 )
             )
         else:
+            busy_id = self.busy_id
+            if busy_id is not None:
+                self._on_cancel(busy_id)
+                self.busy_id, self._yields = None, False
             if isinstance(request, _LONG):
                 self.busy_id = request.id
+                self._yields = isinstance(request, Tune)
             self.queue.put(request)

@@ -17,7 +17,7 @@ from app.engine.text import Delta
 
 __all__ = ["ReplySender", "Reporter"]
 
-ProgressPhase: TypeAlias = Literal["load", "prefill", "score", "quantize"]
+ProgressPhase: TypeAlias = Literal["load", "prefill", "score", "quantize", "tune"]
 
 _PROGRESS_S: Final = 0.05
 _MOST_SAMPLES: Final = 256

@@ -13,7 +13,14 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["allowed_cpus", "choose_threads", "clamp_threads", "cpu_name", "performance_cores"]
+__all__ = [
+    "allowed_cpus",
+    "choose_threads",
+    "clamp_threads",
+    "cpu_name",
+    "performance_cores",
+    "thread_choices",
+]
 
 _SYS_CPU = Path("/sys/devices/system/cpu")
 
@@ -107,6 +114,20 @@ def clamp_threads(asked: int | None) -> int:
     if asked is None:
         return choose_threads()
     return max(1, min(asked, len(allowed_cpus())))
+
+
+def thread_choices(cores: int | None = None, cpus: int | None = None) -> tuple[int, ...]:
+    """Return numbers of threads that are worth measuring: every one up to four, then steps.
+
+    Args:
+        cores: fast cores that this process may use.
+        cpus: logical processors that it may use.
+    """
+    cores = performance_cores() if cores is None else cores
+    cpus = len(allowed_cpus()) if cpus is None else cpus
+    steps = {cores // 2, cores * 3 // 4, cores - 1, cores, cpus}
+    few = {1, 2, 3, 4} if cores <= 4 else set()
+    return tuple(sorted(count for count in steps | few if 1 <= count <= cpus))
 
 
 def cpu_name() -> str:

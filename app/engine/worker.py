@@ -57,6 +57,8 @@ from app.engine.protocol import (
     ReplyDone,
     Request,
     Score,
+    Tune,
+    Tuned,
     Unload,
     Unloaded,
 )
@@ -69,6 +71,7 @@ from app.engine.templates.errors import TemplateError
 from app.engine.templates.prompt import ChatTemplate
 from app.engine.templates.renderer import TemplateRenderer
 from app.engine.threads import cpu_name
+from app.engine.tuning_run import run_tuning
 
 __all__ = ["Worker", "main"]
 
@@ -183,6 +186,8 @@ class Worker:
                 self._bench(request)
             case Score():
                 self._score(request)
+            case Tune():
+                self._tune(request)
             case Quantize():
                 self._quantize(request)
             case Fault():
@@ -354,6 +359,36 @@ class Worker:
         finally:
             loaded.cache.clear()
         self._finish(Benched(id=request.id, seconds=seconds))
+
+    def _tune(self, request: Tune) -> None:
+        loaded = self._model()
+        report = Reporter(self._outbox, request.id, "tune")
+
+        def progress(fraction: float) -> None:
+            self._faults.reach("tune")
+            self._serve_small()
+            report(fraction)
+
+        try:
+            found = run_tuning(
+                loaded.model, request, lambda: self._stop, self._engine.clock, progress
+            )
+        finally:
+            loaded.cache.clear()
+        draft = None if loaded.draft is None else loaded.draft.model.info.name
+        info = self._info(loaded.model.info, loaded.template)
+        model = msgspec.structs.replace(info, draft=draft)
+        self._finish(
+            Tuned(
+                id=request.id,
+                before=found.before,
+                after=found.after,
+                model=model,
+                rows=found.rows,
+                seconds=found.seconds,
+                note=found.note,
+            )
+        )
 
     def _score(self, request: Score) -> None:
         loaded = self._model()

@@ -25,6 +25,7 @@ from app.engine.backend.model import LlamaModel, memory_kind, metadata
 from app.engine.backend.placing import Placing, place
 from app.engine.backend.quantize import quantize
 from app.engine.backend.remote import Remotes, keep_alive
+from app.engine.backend.retuning import Contexts
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, DryRunResult, EngineFailure, QuantizeJob
 from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo, RemoteInfo
@@ -59,6 +60,10 @@ class LlamaEngine:
     def remotes(self) -> tuple[RemoteInfo, ...]:
         """Return the servers that were to be used."""
         return self._remotes.infos
+
+    def clock(self) -> float:
+        """Return the time. See `Engine.clock`."""
+        return time.perf_counter()
 
     def devices(self) -> tuple[DeviceInfo, ...]:
         """Return devices with their memory as of now; of idle ones elsewhere as heard last."""
@@ -167,8 +172,8 @@ class LlamaEngine:
                 vocab,
                 info,
                 metadata(model, "tokenizer.chat_template"),
-                flag,
-                settled.outputs,
+                settled,
+                Contexts(self._log, self._remotes.buffer_names, flag),
             )
         except BaseException:
             lib.llama_free(context)

@@ -1,4 +1,4 @@
-"""A loaded model: one context, one sequence, and its memory."""
+"""A loaded model: one context, its memory, and small contexts beside it to measure with."""
 
 from __future__ import annotations
 
@@ -6,18 +6,29 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from app.engine.backend.library import AbortFlag, give_back_memory, lib
+from app.engine.backend.context import Settled
+from app.engine.backend.library import give_back_memory, lib
+from app.engine.backend.retuning import (
+    Contexts,
+    as_settled,
+    fits,
+    retuned_info,
+    trial_settings,
+    tuning_of,
+)
 from app.engine.backend.sampler import LlamaSampler
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, Checkpoint, EngineFailure, MemoryKind
-from app.engine.protocol import ModelInfo, SamplingOptions
+from app.engine.protocol import ModelInfo, SamplingOptions, Tuning
 
 __all__ = ["LlamaModel", "memory_kind", "metadata"]
 
 _SEQUENCE = 0
+_COPIED = 1  # sequence that copies of the first one pass through
 _ABORTED = 2
 _NO_SLOT = 1
 _NO_MEMORY = -2
@@ -52,7 +63,7 @@ def memory_kind(model: Any, *, swa_full: bool) -> MemoryKind:
 
 
 class LlamaModel:
-    """`EngineModel` over llama.cpp."""
+    """`EngineModel` over llama.cpp. ``owns`` False leaves the weights to another one."""
 
     def __init__(
         self,
@@ -61,15 +72,28 @@ class LlamaModel:
         vocab: LlamaVocabulary,
         info: ModelInfo,
         template_source: str | None,
-        flag: AbortFlag,
-        outputs: int = 1,
+        settled: Settled,
+        contexts: Contexts,
+        *,
+        owns: bool = True,
     ) -> None:
-        self.outputs = outputs
         self._model = model
+        self._settled = settled
+        self._contexts = contexts
+        self._owns = owns
+        self._flag = contexts.flag
+        self.vocab = vocab
+        self.info = info
+        self.memory: MemoryKind = info.memory
+        self.template_source = template_source
+        self._take(context)
+
+    def _take(self, context: Any) -> None:
+        """Work with a context, and with a batch of its size."""
+        self.outputs = self._settled.outputs
         self._context = context
-        self._flag = flag
         self._memory = lib.llama_get_memory(context)
-        room = max(1, info.n_ubatch, lib.llama_n_seq_max(context))
+        room = max(1, self._settled.n_ubatch, lib.llama_n_seq_max(context))
         self._batch = lib.llama_batch_init(room, 0, 1)
         for index in range(room):
             self._batch.n_seq_id[index] = 1
@@ -77,10 +101,67 @@ class LlamaModel:
             self._batch.logits[index] = 0
         self._room = room
         self._sequence = _SEQUENCE  # that the batch is labelled with
-        self.vocab = vocab
-        self.info = info
-        self.memory: MemoryKind = info.memory
-        self.template_source = template_source
+
+    # --- other ways to run
+
+    @property
+    def tuning(self) -> Tuning:
+        """How it runs now."""
+        return tuning_of(self._settled)
+
+    def retune(self, tuning: Tuning) -> None:
+        """Run it another way. See `EngineModel.retune`."""
+        before, wanted = self._settled, as_settled(self._settled, tuning)
+        self._settled = wanted
+        if (wanted.options, wanted.n_ubatch) == (before.options, before.n_ubatch):
+            lib.llama_set_n_threads(self._context, wanted.threads, wanted.threads_batch)
+            self.info = retuned_info(self.info, wanted, None)
+            return
+        self._free_context()
+        context = self._contexts.make(self._model, wanted)
+        if context is None:
+            self._settled = before
+            context = self._contexts.make(self._model, before)
+            if context is None:
+                raise EngineFailure("out_of_memory", "There is no memory for the context any more.")
+            self._take(context)
+            raise EngineFailure("out_of_memory", "There is not enough memory to run it so.")
+        self._take(context)
+        self.info = retuned_info(self.info, wanted, self._contexts)
+
+    def trial(self, tuning: Tuning, n_ctx: int) -> LlamaModel | None:
+        """Return a second context over the same weights. See `EngineModel.trial`."""
+        settled = trial_settings(self._settled, tuning, n_ctx)
+        if self.info.devices_used or not fits(self._model, self.info, settled):
+            return None
+        context = self._contexts.make(self._model, settled)
+        if context is None:
+            return None
+        info = msgspec.structs.replace(
+            retuned_info(self.info, settled, self._contexts), n_ctx=settled.n_ctx
+        )
+        return LlamaModel(
+            self._model, context, self.vocab, info, None, settled, self._contexts, owns=False
+        )
+
+    def deepen(self, tokens: int) -> int:
+        """Fill the memory by repeating what it holds. See `EngineModel.deepen`.
+
+        A copy of the state goes to another sequence, whose cells are then given to the first one:
+        the same positions again, which all later tokens attend to.
+        """
+        size = lib.llama_state_seq_get_size(self._context, _SEQUENCE)
+        state = (ctypes.c_uint8 * size)()
+        held = copied = int(lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE)) + 1
+        if lib.llama_state_seq_get_data(self._context, state, size, _SEQUENCE) != size:
+            return held
+        while copied and held + copied <= tokens:
+            if not lib.llama_state_seq_set_data(self._context, state, size, _COPIED):
+                break
+            lib.llama_memory_seq_cp(self._memory, _COPIED, _SEQUENCE, -1, -1)
+            self.drop(_COPIED)
+            held += copied
+        return held
 
     def decode(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
         """Evaluate tokens (at most ``info.n_ubatch``) at a position; logits of the last one."""
@@ -217,9 +298,13 @@ class LlamaModel:
         """Free context and model; calls after this do nothing."""
         if self._context is None:
             return
-        lib.llama_batch_free(self._batch)
-        lib.llama_free(self._context)
-        lib.llama_model_free(self._model)
-        self._context = None
+        self._free_context()
+        if self._owns:
+            lib.llama_model_free(self._model)
         self._model = None
         give_back_memory()
+
+    def _free_context(self) -> None:
+        lib.llama_batch_free(self._batch)
+        lib.llama_free(self._context)
+        self._context = None
