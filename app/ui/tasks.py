@@ -13,6 +13,9 @@ from PySide6.QtCore import QObject, Qt, QThreadPool, QTimer, Signal, Slot
 
 __all__ = ["Task", "Throttle", "run", "wait_for_all"]
 
+# A library that is planned and a folder that is looked through must not keep a model from loading.
+_LEAST_THREADS = 4
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -80,8 +83,16 @@ def run(
         else:
             task._finished.emit(result, None)
 
-    QThreadPool.globalInstance().start(call)
+    _pool().start(call)
     return task
+
+
+def _pool() -> QThreadPool:
+    """Return the pool, with room for a short task beside long ones on computers of few cores."""
+    pool = QThreadPool.globalInstance()
+    if pool.maxThreadCount() < _LEAST_THREADS:
+        pool.setMaxThreadCount(_LEAST_THREADS)
+    return pool
 
 
 def wait_for_all(timeout_ms: int = 5000) -> bool:

@@ -143,3 +143,17 @@ def test_a_throttle_dies_with_its_parent(qtbot: QtBot) -> None:
     QTimer.singleShot(20, lambda: ended.append(True))
     qtbot.waitUntil(lambda: bool(ended))
     assert calls == [1]
+
+
+def test_long_tasks_leave_room_for_a_short_one(qtbot: QtBot, parent: QObject) -> None:
+    """Two cores would have two threads, and two long tasks would keep all others waiting."""
+    release = threading.Event()
+    done: list[str] = []
+    ended: list[bool] = []
+    for _ in range(3):
+        run(lambda: release.wait(30), ended.append, None, parent)
+    run(lambda: "short", done.append, None, parent)
+    qtbot.waitUntil(lambda: done == ["short"])
+    assert not ended
+    release.set()
+    qtbot.waitUntil(lambda: len(ended) == 3)
