@@ -191,9 +191,10 @@ def multi_head(
         v = kv[1]
         values = (graph.make((cells, v.ne[0], v.ne[1]), v),)
     elif turned_heads:
-        cache = context.settings.kv.type_k
-        unit = cache.block_bytes if cache.block == 1 else 4
-        values = (graph.make((cells, head_v, turned_heads, streams), *values, unit=unit),)
+        types = context.settings.kv
+        kind = types.type_k if context.shape.mla else types.type_v
+        size = kind.row_bytes(cells) * head_v * turned_heads * streams
+        values = (graph.make((size,), *values, unit=1),)
     out = graph.make((head_v, tokens // streams, heads, streams), *values, scores)
     if opened:
         out = graph.make((opened, *out.ne[1:]), out, weights=True)
@@ -204,7 +205,15 @@ def multi_head(
 
 
 def attend(
-    context: GraphContext, layer: int, q: Node, k: Node | None, v: Node | None, *, soft_cap: int = 0
+    context: GraphContext,
+    layer: int,
+    q: Node,
+    k: Node | None,
+    v: Node | None,
+    *,
+    soft_cap: int = 0,
+    bias: Node | None = None,
+    turned_heads: int = 0,
 ) -> Node:
     """Store K and V in the layer's cache and return the heads' outputs, not yet projected."""
     graph, shape = context.graph, context.shape
@@ -232,6 +241,8 @@ def attend(
         head_v,
         cached=context.cached(layer, cache),
         soft_cap=soft_cap,
+        bias=bias,
+        turned_heads=turned_heads,
     )
     return rotate_rows(context, out, cache.v_rotation)
 

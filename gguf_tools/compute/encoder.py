@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gguf_tools.compute.attention import attend, multi_head, project, store
+from gguf_tools.compute.attention import attend, multi_head, project
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.feedforward import dense, experts
 from gguf_tools.compute.graph import HOST, Node
@@ -79,20 +79,8 @@ def build_t5(context: GraphContext, layers: tuple[int, ...], traits: Traits) -> 
         bias = graph.make((heads, cells * tokens), graph.view(buckets, cells * tokens))
         bias.place = layer if prefix + "attn_rel_b.weight" in context.tensors else 0
         bias = graph.make((cells, tokens, heads), graph.view(bias, heads, cells, tokens))
-        cache = context.layer_cache(layer)
-        graph.expand(q, v, k)
-        store(context, layer, cache, k, v)
-        out = multi_head(
-            context,
-            q,
-            cells,
-            cache.streams,
-            cache.mask,
-            head,
-            cached=context.cached(layer, cache),
-            bias=bias,
-            turned_heads=heads if context.settings.flash_attention else 0,
-        )
+        turned = heads if context.settings.flash_attention else 0
+        out = attend(context, layer, q, k, v, bias=bias, turned_heads=turned)
         middle = graph.inplace(graph.matmul(width, out), x)
         crossed = _cross(context, middle, encoded)
         if layer == layers[-1]:

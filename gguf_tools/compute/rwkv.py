@@ -197,11 +197,11 @@ def _time_mix6(context: GraphContext, layer: int, x: Node, before: Node) -> Node
     size = width * tokens + width * length * sequences
     out = graph.make((size,), *parts, state, weights=not _distilled(context))
     save_state(context, out)
-    mixed = graph.view(out, *split)
-    if not _distilled(context):
-        mixed = graph.view(graph.make(split, mixed), width, tokens)
+    if _distilled(context):
+        mixed = graph.view(out, width, tokens)
+    else:
+        mixed = graph.view(graph.make(split, graph.view(out, *split)), width, tokens)
         mixed = graph.inplace(mixed, weights=True)
-    mixed = graph.view(mixed, width, tokens)
     gate = graph.inplace(graph.matmul(width, gate_in))
     mixed = graph.inplace(mixed, gate)
     return graph.view(graph.matmul(width, mixed), width, each, sequences)

@@ -69,11 +69,15 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     if traits.embedding_norm:
         graph.owner = 0
         x = norm(context, x, traits)
+    embedded = x
     each = context.shape.layers // context.shape.loops
     for layer in layers:
         last = layer == layers[-1] and traits.pick == "last_layer"
         graph.owner = layer % each  # looped models run the same matrices again
         x = _layer(context, layer, x, traits, last=last)
+        if context.shape.architecture == "talkie":  # every layer sees the embedding again
+            again = pick_outputs(context, embedded) if last else embedded
+            x = graph.inplace(x, graph.inplace(again, weights=True))
         if context.shape.loops > 1 and (layer + 1) % each == 0 and layer != layers[-1]:
             graph.owner = context.shape.layers_all
             x = norm(context, x, traits)
