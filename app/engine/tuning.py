@@ -4,17 +4,17 @@ Pure: `search` yields passes to be timed and is sent how long they took; it know
 clock, so it can be tried against any made-up machine.
 
 Every candidate is measured in turn with what would be used without it (A B A B), since a machine
-gets slower and faster by itself. One is taken only if it won every round (of four or more all but
-one) and its gain is more than `LEAST_GAIN` and than twice the noise seen; else what was used stays.
-At the end all that was chosen is measured once more against the defaults, and a part that does not
-hold is given up.
+gets slower and faster by itself. One is taken only if its gain is more than `LEAST_GAIN` and
+clearly more than the noise seen; else what was used stays. At the end all that was chosen is
+measured once more against the defaults, and a part that does not hold is given up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from math import log, sqrt
+from statistics import mean, median, stdev
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -24,9 +24,10 @@ from app.engine.protocol import Tuning
 __all__ = ["LEAST_GAIN", "Found", "Free", "Gain", "Pass", "Search", "Timed", "is_faster", "search"]
 
 LEAST_GAIN: Final = 0.03
-_NOISES: Final = 2.0  # a gain must be so many times the noise
 _LEAST_ROUNDS: Final = 3
 _MOST_ROUNDS: Final = 5
+# Student's t by rounds, one-sided, at half a per cent; degrees of freedom are one less.
+_STUDENT: Final = {3: 9.925, 4: 5.841, 5: 4.604}
 _LOST: Final = 1.25  # so much slower in one round, and a candidate is not measured again
 _DECODE_PASS_S: Final = 0.06
 _PREFILL_PASS_S: Final = 0.12
@@ -108,20 +109,14 @@ class _Unmeasurable(Exception):  # noqa: N818 - not an error: there is no room f
 def is_faster(before: Sequence[float], after: Sequence[float]) -> bool:
     """Tell whether times measured in turn are shorter by more than their noise.
 
-    The noise is the larger median absolute deviation of the two, as part of the median.
+    Student's test of the pairs, on the logarithm of their ratio, one-sided: where nothing differs,
+    one comparison in two hundred would say so.
     """
-    rounds = min(len(before), len(after))
-    won = sum(b < a for a, b in zip(before, after, strict=False))
-    if rounds < _LEAST_ROUNDS or won < rounds - (rounds > _LEAST_ROUNDS):
+    ratios = [log(b / a) for b, a in zip(before, after, strict=False)]
+    if len(ratios) < _LEAST_ROUNDS or median(before) / median(after) <= 1 + LEAST_GAIN:
         return False
-    gain = median(before) / median(after) - 1
-    noise = max(_noise(before), _noise(after))
-    return gain > max(LEAST_GAIN, _NOISES * noise)
-
-
-def _noise(samples: Sequence[float]) -> float:
-    middle = median(samples)
-    return median(abs(sample - middle) for sample in samples) / middle
+    noise = stdev(ratios) / sqrt(len(ratios))
+    return mean(ratios) > _STUDENT[len(ratios)] * noise
 
 
 def search(start: Tuning, free: Free, budget_s: float) -> Search:
@@ -133,31 +128,23 @@ def search(start: Tuning, free: Free, budget_s: float) -> Search:
         budget_s: how long it may take.
     """
     state = _State(budget_s)
+    chosen = start
     decode_s = yield from state.pilot(start, "decode", _PILOT_DECODE_TOKENS)
-    prefill_s = yield from state.pilot(start, "prefill", _PILOT_PREFILL_TOKENS)
-    slow = [
-        name
-        for name, seconds, tokens in (
-            ("writing", decode_s, _PILOT_DECODE_TOKENS),
-            ("reading", prefill_s, _PILOT_PREFILL_TOKENS),
-        )
-        if seconds * tokens > budget_s / _TOO_SLOW
-    ]
-    note = f"{' and '.join(slow).capitalize()} is too slow here to be measured in passing." * bool(
-        slow
-    )
-    writing, reading = "writing" not in slow, "reading" not in slow
+    writing = decode_s * _PILOT_DECODE_TOKENS <= state.longest_s
     decode = _Work("decode", 0, _tokens(_DECODE_PASS_S, decode_s, 1, 32), _TURN_DECODE_TOKENS)
+    if writing:
+        rivals = [_changed(chosen, threads=count) for count in free.threads]
+        chosen, _ = yield from state.contest(chosen, rivals, (decode,), _UNTIL["threads"])
+    prefill_s = decode_s  # of a token among many, at most
+    if decode_s * _PILOT_PREFILL_TOKENS <= budget_s:
+        prefill_s = yield from state.pilot(start, "prefill", _PILOT_PREFILL_TOKENS)
+    reading = prefill_s * _PILOT_PREFILL_TOKENS <= state.longest_s
     prefill = _Work(
         "prefill",
         0,
         _tokens(_PREFILL_PASS_S, prefill_s, _PILOT_PREFILL_TOKENS, start.n_ubatch),
         _TURN_PREFILL_TOKENS,
     )
-    chosen = start
-    if writing:
-        rivals = [_changed(chosen, threads=count) for count in free.threads]
-        chosen, _ = yield from state.contest(chosen, rivals, (decode,), _UNTIL["threads"])
     if reading:
         rivals = [_changed(chosen, threads_batch=count) for count in free.threads_batch]
         chosen, _ = yield from state.contest(chosen, rivals, (prefill,), _UNTIL["threads_batch"])
@@ -181,7 +168,15 @@ def search(start: Tuning, free: Free, budget_s: float) -> Search:
     if deep is not None:
         after = before_flash if chosen.flash_attention == start.flash_attention else None
         gains += deep.gains(before_flash, after)
-    return Found(chosen, tuple(gains), note)
+    return Found(chosen, tuple(gains), _note(writing, reading))
+
+
+def _note(writing: bool, reading: bool) -> str:
+    slow = [name for name, measured in (("writing", writing), ("reading", reading)) if not measured]
+    if not slow:
+        return ""
+    verb = "is" if len(slow) == 1 else "are"
+    return f"{' and '.join(slow).capitalize()} {verb} too slow here to be measured in passing."
 
 
 def _changed(tuning: Tuning, **changes: object) -> Tuning:
@@ -315,17 +310,22 @@ class _State:
         """Return the seconds that are left until a part of the budget."""
         return self._budget_s * until - self._spent_s
 
+    @property
+    def longest_s(self) -> float:
+        """Seconds of a pass that is still worth measuring."""
+        return self._budget_s / _TOO_SLOW
+
     def pilot(self, tuning: Tuning, test: Test, tokens: int) -> Generator[Pass, Timed, float]:
-        """Return about how long a token takes: the second of two passes, the first warms up."""
+        """Return about how long a token takes, by two passes of which the first warms up."""
         seconds = 0.0
-        for _ in range(2):
-            timed = yield Pass(tuning, test, 0, tokens)
+        for count in (max(1, tokens // 4), tokens):
+            timed = yield Pass(tuning, test, 0, count)
             self._spent_s = timed.spent_s
             assert timed.seconds is not None, "the default can always be measured"
-            seconds = timed.seconds
-            if seconds > self._budget_s / _TOO_SLOW:
-                break
-        return seconds / tokens
+            seconds = timed.seconds / count
+            if seconds * tokens > 4 * self.longest_s:
+                break  # the second pass would only take time
+        return seconds
 
     def contest(
         self, current: Tuning, rivals: Sequence[Tuning], works: Sequence[_Work], until: float
