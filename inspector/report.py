@@ -180,7 +180,7 @@ def _load_parts(load: LoadRecord, turns: Sequence[TurnRecord]) -> list[str]:
     facts = [
         f"- Model: {who.model_name}" + (f" ({who.fingerprint})" if who.fingerprint else ""),
         f"- Computer: {who.machine or who.cpu or 'unknown'}",
-        f"- Engine: {who.engine}; {who.program}",
+        f"- Engine: {'; '.join(part for part in (who.engine, who.program) if part)}",
         (
             f"- Window {settings.n_ctx:,} tokens, cache {settings.type_k}/{settings.type_v}, flash "
             f"attention {flash}, {settings.threads} threads"

@@ -26,10 +26,14 @@ _MOST_GROUPS: Final = 48
 
 
 class _Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates of one model with one set of settings; the fit is that of when they were kept."""
+    """Rates of one model with one set of settings on the same devices.
+
+    The fit is that of when they were kept.
+    """
 
     model: str
     key: str
+    devices: str = ""
     samples: tuple[DecodeSample, ...] = ()
     weights: float = 1.0
     cache: float = 1.0
@@ -65,8 +69,16 @@ class DecodeRates:
             return False
         bare = _without_fit(plan)
         key = decode_key(bare.memory.settings, bare.memory.placement)
+        devices = _devices(bare)
         groups = self._groups()
-        old = next((item for item in groups if (item.model, item.key) == (model, key)), None)
+        old = next(
+            (
+                item
+                for item in groups
+                if (item.model, item.key, item.devices) == (model, key, devices)
+            ),
+            None,
+        )
         kept = (*(() if old is None else old.samples), *samples)[-_MOST_SAMPLES:]
         fit = fit_decode(bare, kept, key)
         if fit is None:
@@ -75,6 +87,7 @@ class DecodeRates:
         group = _Group(
             model=model,
             key=key,
+            devices=devices,
             samples=kept,
             weights=fit.weights,
             cache=fit.cache,
@@ -85,7 +98,8 @@ class DecodeRates:
 
     def _fit(self, plan: Plan, model: str) -> DecodeFit | None:
         key = decode_key(plan.memory.settings, plan.memory.placement)
-        groups = self._groups()
+        devices = _devices(plan)
+        groups = [group for group in self._groups() if group.devices == devices]
         for group in reversed(groups):
             if (group.model, group.key) == (model, key):
                 return fit_decode(plan, group.samples, key)
@@ -111,6 +125,15 @@ class DecodeRates:
             return msgspec.json.decode(kept, type=list[_Group])
         except msgspec.DecodeError:
             return []
+
+
+def _devices(plan: Plan) -> str:
+    """Return what layers lie on besides the processor: rates of other devices say nothing."""
+    accelerators = plan.machine.accelerators
+    used = sorted({index for index in plan.memory.placement.layers if index > 0})
+    return ", ".join(
+        accelerators[index - 1].description or accelerators[index - 1].name for index in used
+    )
 
 
 def _without_fit(plan: Plan) -> Plan:

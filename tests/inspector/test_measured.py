@@ -11,7 +11,7 @@ from gguf_tools.expected import decode_key
 from gguf_tools.plan import Plan
 from inspector.measured import DecodeSample, fit_decode, likely_parts, samples_of
 from inspector.planned import step_point
-from tests.inspector.conftest import stats
+from tests.inspector.conftest import card, machine, stats
 
 PlanOf = Callable[..., Plan]
 BIG = {"head_length": 64, "embedding": 512, "heads": 8, "kv_heads": 8, "context": 8192}
@@ -128,3 +128,14 @@ def test_without_a_bandwidth_nothing_is_fitted(plan_of: PlanOf) -> None:
     blind = replace(plan, machine=replace(plan.machine, cpu=host))
     assert likely_parts(blind, 100) is None
     assert fit_decode(blind, [DecodeSample(10, 0.01)], "key") is None
+
+
+def test_rates_of_one_device_say_nothing_about_another(plan_of: PlanOf) -> None:
+    rates = DecodeRates(StateFile(None), cpu="c", engine="e", threads=1)
+    first = plan_of(machine(card(description="Card A")), model=BIG, n_ctx=8192)
+    rates.learn(first, "file", [at(first, depth, 1.4, 0.9) for depth in (10, 2000, 6000)])
+    assert rates.fitted(first, "file").machine.fit is not None
+    other = plan_of(machine(card(description="Card B")), model=BIG, n_ctx=8192)
+    assert rates.fitted(other, "file") is other
+    plain = plan_of(model=BIG, n_ctx=8192)
+    assert rates.fitted(plain, "file") is plain
