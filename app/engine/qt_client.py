@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -43,6 +43,8 @@ from app.engine.protocol import (
     Request,
     SamplingOptions,
     Started,
+    Tune,
+    Tuned,
     decode_message,
     encode_line,
     is_final,
@@ -51,7 +53,7 @@ from app.engine.protocol import (
 __all__ = ["EngineProcess", "EngineState", "EngineStatus"]
 
 EngineStatus: TypeAlias = Literal[
-    "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "lost"
+    "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "measuring", "lost"
 ]
 _GRACE_MS: Final = 2000
 _RENEW_MS: Final = 1500
@@ -61,12 +63,16 @@ _PHASES: dict[EngineStatus, Phase] = {
     "loading": "load",
     "prefill": "prefill",
     "decode": "decode",
+    "measuring": "tune",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """What the window shows of the engine. ``fraction`` is of a load, ``sentence`` of a loss."""
+    """What the window shows of the engine. ``fraction`` is of a load, ``sentence`` of a loss.
+
+    While it is ``measuring`` it can be asked as if it were ready: it gives way.
+    """
 
     status: EngineStatus = "stopped"
     pid: int | None = None
@@ -83,7 +89,12 @@ class EngineState:
     @property
     def busy(self) -> bool:
         """Tell whether a request of the model is running."""
-        return self.status in {"loading", "prefill", "decode"}
+        return self.status in {"loading", "prefill", "decode", "measuring"}
+
+    @property
+    def answers(self) -> bool:
+        """Tell whether a chat can be asked now."""
+        return self.status in {"ready", "measuring"}
 
 
 class EngineProcess(QObject):
@@ -118,6 +129,7 @@ class EngineProcess(QObject):
         self._began = False
         self._closing = False
         self._remotes: tuple[str, ...] | None = None
+        self._settle: Callable[[Load, Hello], LoadOptions] | None = None
         self._renewal = QTimer(self)
         self._renewal.setSingleShot(True)
         self._renewal.setInterval(_RENEW_MS)
@@ -134,6 +146,10 @@ class EngineProcess(QObject):
         return () if self._worker is None else tuple(self._worker.last_lines)
 
     # --- orders ---
+
+    def settle_with(self, settle: Callable[[Load, Hello], LoadOptions]) -> None:
+        """Ask for the options of a load again, once the engine has said what it is."""
+        self._settle = settle
 
     def use_remotes(self, endpoints: Sequence[str]) -> None:
         """Use these RPC servers; a model that is loaded stays as it is until the next load."""
@@ -186,7 +202,7 @@ class EngineProcess(QObject):
         elif self._state.hello is None:
             self._waiting_load = request
         else:
-            self._write(request)
+            self._write_load(request, self._state.hello)
         return request.id
 
     def unload(self) -> None:
@@ -216,6 +232,15 @@ class EngineProcess(QObject):
     def count(self, text: str) -> int:
         """Ask for the number of tokens of a text."""
         return self._ask(CountTokens(id=next(self._ids), text=text))
+
+    def tune(self, options: LoadOptions, *, measure: bool = True) -> int:
+        """Ask what is fastest, or with ``measure`` False go back to the engine's defaults.
+
+        ``options`` are those that the user asked for.
+        """
+        if self._state.status == "ready":
+            self._set(status="measuring")
+        return self._ask(Tune(id=next(self._ids), options=options, measure=measure))
 
     def measure(self, chat: ChatPrompt, max_tokens: int | None) -> int:
         """Ask how a conversation fits."""
@@ -266,6 +291,16 @@ class EngineProcess(QObject):
             self._worker.process.write(encode_line(request))
         except ProtocolError as error:
             self._fail(request.id, f"This is too long to send to the engine: {error}")
+
+    def _write_load(self, request: Load, hello: Hello) -> None:
+        if self._settle is not None:
+            options = self._settle(request, hello)
+            if self._state.compatibility:
+                options = msgspec.structs.replace(options, compatibility=True)
+            request = msgspec.structs.replace(request, options=options)
+            self._load = request
+            self._pending[request.id] = request
+        self._write(request)
 
     def _spawn(self) -> None:
         worker = _Worker(self, self._remotes)
@@ -332,7 +367,7 @@ class EngineProcess(QObject):
                 self.notice.emit(self.tr("{0} It is left out.").format(server.problem))
         if self._waiting_load is not None:
             request, self._waiting_load = self._waiting_load, None
-            self._write(request)
+            self._write_load(request, hello)
         elif self._state.status == "starting":
             self._set(status="idle")
 
@@ -362,8 +397,13 @@ class EngineProcess(QObject):
             self._resend = None
             self._began = False
             self._set(status="ready")
+        elif isinstance(message, Tuned):
+            self._set(model=message.model)
+            self._end_measuring()
         elif isinstance(message, Failed):
-            if isinstance(request, Load):
+            if isinstance(request, Tune):
+                self._end_measuring()
+            elif isinstance(request, Load):
                 self._load = None
                 cancelled = message.kind == "cancelled"
                 self._set(
@@ -380,6 +420,10 @@ class EngineProcess(QObject):
                 self._set(status="ready" if self._state.model else "idle")
         elif isinstance(message, Counted | Measured):
             pass
+
+    def _end_measuring(self) -> None:
+        if self._state.status == "measuring":  # it did not give way to a reply
+            self._set(status="ready" if self._state.model else "idle")
 
     @Slot(str)
     def _on_log(self, line: str) -> None:

@@ -196,9 +196,9 @@ class Asker(QObject):
             self.blocked.emit(self._runner.conversation_id)
         elif state.status == "loading":
             self.refused.emit(self.tr("The model is still loading."))
-        elif state.busy:
+        elif state.busy and not state.answers:
             self.refused.emit(self.tr("The engine is busy; wait for it or stop it."))
-        elif state.status != "ready":
+        elif not state.answers:
             self.refused.emit(self.tr("Choose a model first."))
         else:
             return True

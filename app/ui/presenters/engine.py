@@ -342,7 +342,7 @@ def _header_model(state: EngineState) -> HeaderModel:
     except OSError:
         size_bytes = None
     kinds = {"loading": "loading", "lost": "lost", "ready": "loaded", "prefill": "loaded"}
-    kinds["decode"] = "loaded"
+    kinds["decode"] = kinds["measuring"] = "loaded"
     return HeaderModel(
         state=kinds.get(state.status, "none"),  # type: ignore[arg-type]
         name=name,

@@ -80,6 +80,7 @@ def _engine_segment(state: EngineState) -> Segment:
         "idle": _tr("Engine ready, no model"),
         "loading": _tr("Loading the model"),
         "ready": _tr("Engine ready"),
+        "measuring": _tr("Measuring what is fastest"),
         "prefill": _tr("Reading the prompt"),
         "decode": _tr("Engine running"),
         "lost": _tr("Engine lost"),

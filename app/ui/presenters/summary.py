@@ -60,7 +60,7 @@ class SummaryPresenter(QObject):
     def start(self) -> None:
         """Have the chat on screen summarised, then begin a new one."""
         opened = self._controller.opened
-        if opened is None or self._engine.state.status != "ready":
+        if opened is None or not self._engine.state.answers:
             return
         prompt = opened.prompt(self._settings)
         order = ChatMessage(id="summary", role="user", content=_ORDER)
