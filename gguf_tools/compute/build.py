@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from gguf_tools.compute.compressed import build_compressed
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.encoder import BERT_FAMILY, build_bert, build_t5
 from gguf_tools.compute.gemma import build_gemma3n, build_gemma4
@@ -65,6 +66,7 @@ def _builder(architecture: str) -> Callable[[GraphContext, tuple[int, ...], Trai
 
 _BUILDERS: Final = {
     "arwkv7": build_rwkv,
+    "deepseek4": build_compressed,
     "gemma3n": build_gemma3n,
     "gemma4": build_gemma4,
     "rwkv6": build_rwkv,
