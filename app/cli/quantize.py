@@ -109,15 +109,15 @@ def run(arguments: argparse.Namespace) -> int:
     )
     maker = VariantMaker(request, lambda: open_engine(state, note), _Progress().show)
     try:
-        expected = maker.check()
-        _tell(expected)
+        maker.check()
+        row = _forecast(facts, [arguments.type], arguments, state)[0]
+        _tell(row)
         made = _interruptible(maker)
     except VariantError as error:
         note(error)
         return _CODES[error.why]
-    rows = _forecast(facts, [arguments.type], arguments, state)
     if arguments.json:
-        print(json_line(_as_json(facts, rows[0]) | _made_as_json(made)))
+        print(json_line(_as_json(facts, row) | _made_as_json(made)))
     else:
         error_share = made.expected.file_bytes / made.file_bytes - 1
         say(
@@ -155,14 +155,19 @@ class _Progress:
         print(f"\r{percent:3d} %", end=end, file=sys.stderr, flush=True)
 
 
-def _tell(expected: Expected) -> None:
+def _tell(row: Forecast) -> None:
     """Say before the start what is to be known."""
+    expected = row.expected
     bits = expected.bits_per_weight
     note(
         f"{expected.kind.name}: {format_bytes(expected.file_bytes)}"
         + ("" if bits is None else f", {bits:.2f} bits a weight")
         + f"; {expected.changed_tensors} of {len(expected.facts.header.tensors)} tensors change."
     )
+    decode = None if row.plan is None else row.plan.decode
+    if decode is not None and decode.expected_low is not None and decode.expected_high:
+        low, high = decode.expected_low, format_rate(decode.expected_high)
+        note(f"Predicted decode: {low:.3g} to {high}, at most {format_rate(decode.ceiling)}.")
     warning = requantize_warning(expected)
     if warning is not None:
         note(f"! {warning}")

@@ -24,6 +24,7 @@ from inspector.records import MemorySample
 __all__ = ["MemoryReturn", "VariantRow", "memory_returns", "sentences", "variant_rows"]
 
 _NEAR: Final = 0.05
+_ROUNDING_BYTES: Final = 1 << 20
 _RETURNED_BYTES: Final = 32 << 20
 
 
@@ -232,10 +233,12 @@ def _memory(record: ComparisonRecord) -> Iterator[str]:
     if not kept:
         return
     label, most = max(kept, key=lambda item: item[1])
-    if most <= _RETURNED_BYTES:
+    if most < _ROUNDING_BYTES:
+        yield "After each variant all of its memory was given back."
+    elif most <= _RETURNED_BYTES:
         yield (
             "After each variant its memory was given back "
-            f"(at most {format_bytes(max(most, 0))} of the engine's own stayed until it ended)."
+            f"(at most {format_bytes(most)} of the engine's own stayed until it ended)."
         )
     else:
         yield f"{label} held {format_bytes(most)} after it was unloaded, until its engine ended."

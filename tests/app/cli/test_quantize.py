@@ -39,6 +39,7 @@ def test_a_variant_is_made_and_described(
     assert values["expected_high"] > values["expected_low"] > 0
     assert read_facts(target).quantization == "Q8_0"
     assert "bits a weight" in err
+    assert "Predicted decode" in err
 
 
 def test_a_dry_run_makes_nothing(
