@@ -25,7 +25,7 @@ __all__ = ["ComputeUse", "Trust", "compute_by_device", "trust_of"]
 
 Trust: TypeAlias = Literal["exact", "close", "rough"]
 
-_ROUGH: Final = frozenset({"deepseek4", "qwen4exp", "glm5-next", "grovemoe", "kimi-k3"})
+_ROUGH: Final = frozenset({"qwen4exp", "glm5-next", "grovemoe", "kimi-k3"})
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
 _EACH_COUNTS: Final = INDEXED | {
     "falcon-h1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gguf_tools.compute.attention import multi_head
+from gguf_tools.compute.attention import multi_head, rotate_rows
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.graph import ANYWHERE, Node
 from gguf_tools.compute.traits import Traits
@@ -124,6 +124,8 @@ def _attention(context: GraphContext, layer: int, x: Node) -> Node:
     kv = graph.inplace(graph.matmul(head, x), weights=True)
     kv = graph.inplace(graph.view(kv, head, 1, tokens), context.positions)
     raw = context.layer_cache(layer)
+    q = rotate_rows(context, q, raw.k_rotation)
+    kv = rotate_rows(context, kv, raw.k_rotation)
     graph.expand(q, kv)
     graph.write(context.cache_place(layer), graph.view(kv, head, tokens), raw.k_indices)
     row = context.settings.kv.type_k.row_bytes(head)
@@ -146,6 +148,7 @@ def _attention(context: GraphContext, layer: int, x: Node) -> Node:
     out = multi_head(
         context, q, cells, raw.streams, mask, head, cached=(keys, keys), turned_heads=1
     )
+    out = rotate_rows(context, out, raw.k_rotation)
     out = graph.inplace(graph.view(out, head, heads, tokens), context.positions)
     joint = context.tensor(layer, "attn_output_a")
     part = graph.view(out, joint.extent(0), tokens, joint.extent(2))
@@ -209,10 +212,10 @@ def _compress(context: GraphContext, layer: int, kind: _Compressor, x: Node) -> 
     key = graph.make((1, kind.length, made), weighted)
     key = graph.make((kind.length, 1, made), graph.view(key, kind.length, 1, made))
     key = graph.inplace(graph.inplace(key, weights=True), leaf("positions", made))
-    if kind.name == "lid":
-        rotation = _rotation(context, kind.length)
-        flat = graph.view(key, kind.length, made)
-        key = graph.make((kind.length, made), rotation, flat)
+    rotation = _rotation(context, kind)
+    if rotation is not None:
+        flat = graph.view(key, rotation.ne[0], kind.length * made // rotation.ne[0])
+        key = graph.make(flat.ne, rotation, flat)
     graph.write(place, graph.view(key, kind.length, made), leaf("writes", made, 8))
     held = kind.rows * sequences
     for source in (rows, scores):
@@ -220,8 +223,15 @@ def _compress(context: GraphContext, layer: int, kind: _Compressor, x: Node) -> 
         graph.write(place, kept, leaf("kept_at", held))
 
 
-def _rotation(context: GraphContext, length: int) -> Node:
-    return context.input("index_rotation", length, length)
+def _rotation(context: GraphContext, kind: _Compressor) -> Node | None:
+    """Return the matrix that keys are turned with: always for an indexer, else if quantised."""
+    turned = kind.name == "lid" or context.settings.kv.type_k.quantized
+    if not turned or kind.length % 64:
+        return None
+    size = 64
+    while kind.length % (size * 2) == 0:
+        size *= 2
+    return context.input(f"{kind.name}_rotation", size, size)
 
 
 def _mask(context: GraphContext, name: str, cells: int) -> Node:
@@ -242,8 +252,7 @@ def _chosen(context: GraphContext, layer: int, kind: _Compressor, x: Node, low: 
     empty = graph.inplace(graph.leaf(1, best, each, streams, unit=mask.unit, place=ANYWHERE))
     query = graph.view(graph.matmul(heads * length, low), length, heads, context.tokens)
     query = graph.inplace(query, context.positions)
-    flat = graph.view(query, length, heads * context.tokens)
-    query = graph.make(flat.ne, _rotation(context, length), flat)
+    query = rotate_rows(context, query, _rotation(context, kind))
     weights = graph.inplace(graph.matmul(heads, x))
     row = context.settings.kv.type_k.row_bytes(length)
     keys = graph.outside(context.cache_place(layer), row * kind.cells * streams)

@@ -194,7 +194,7 @@ class GraphContext:
         if not kind.quantized or (not keys and shape.mla):
             return None
         length = shape.head_k if keys else shape.head_v
-        if shape.architecture in HYBRID and shape.swa_kind != "none":
+        if shape.architecture in HYBRID - {"deepseek4"} and shape.swa_kind != "none":
             return None
         made = {cache.name: cache.layers for cache in kv_caches(shape, self.settings.kv)}
         lengths = {length(row.layer) for row in made.get(name, ())}
