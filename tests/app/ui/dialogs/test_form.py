@@ -39,12 +39,17 @@ def test_every_declared_setting_can_be_shown_and_read_back(
         assert field.accessibleName(), row.setting.key
 
 
+# Texts that not any text will do for.
+_CHECKED = {"rpc": ((), ("tower:50052", "10.0.0.5:1")), "tensor_split": ("3,1", "0.5/2")}
+
+
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
         (setting, value)
         for setting in TABLE
-        for value in {
+        for value in _CHECKED.get(setting.key)
+        or {
             "bool": (True, False),
             "int": (setting.minimum, setting.maximum),
             "float": (setting.minimum, setting.maximum),
@@ -241,3 +246,17 @@ def test_reset_all(qtbot: QtBot, themes: ThemeManager) -> None:
     form.set_values({"temperature": 2.0, "stop": ("x",), "seed": 7})
     form.reset_all()
     assert form.values() == {s.key: s.default for s in by_scope("sampling")}
+
+
+def test_an_address_that_is_none_is_explained_in_place(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("app", "rpc")])
+    row = form.row("rpc")
+    field = row.editor.field()
+    assert isinstance(field, QPlainTextEdit)
+    QTest.keyClicks(field, "tower")
+    assert "HOST:PORT" in row.fault
+    assert row._error.isVisible()
+    with qtbot.waitSignal(form.value_changed) as said:
+        QTest.keyClicks(field, ":5")
+    assert said.args == ["rpc", ("tower:5",)]
+    assert row.fault == ""
