@@ -279,6 +279,18 @@ TABLE: tuple[Setting, ...] = (
         "now",
     ),
     Setting(
+        "tune",
+        "app",
+        "Models",
+        "Measure what is fastest",
+        "At a model's first load, try for some seconds how many threads and which attention are "
+        "fastest here, and remember it. A message sent meanwhile is answered at once; what you "
+        "set yourself stays.",
+        "bool",
+        True,
+        "next load",
+    ),
+    Setting(
         "download_folder",
         "app",
         "Models",
