@@ -174,7 +174,7 @@ def plan() -> None:
         ]
     times.sort()
     print(
-        f"plan: the first {first * 1e3:.2f} ms (what depends on the file alone is worked out), then "
+        f"plan: the first {first * 1e3:.2f} ms (it works out what depends on the file alone), then "
         f"{len(times)} combinations, median {times[len(times) // 2] * 1e3:.2f} ms, 95 of 100 "
         f"under {times[int(len(times) * 0.95)] * 1e3:.2f} ms, longest {times[-1] * 1e3:.2f} ms"
     )
