@@ -6,6 +6,7 @@ Names follow ``LLM_TENSOR_NAMES`` and ``LLM_TENSOR_INFOS`` in src/llama-arch.cpp
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from gguf_tools.header import Header, Tensor
@@ -36,12 +37,14 @@ _EXPERTS: Final = re.compile(r"\.(?:ffn_(?:gate|up|down|gate_up)_(?:ch)?exps)\."
 _OWN_CACHE_ONLY: Final = re.compile(r"\.attn_(?:k|v|k_norm|v_norm)\.")
 
 
+@lru_cache(maxsize=1 << 14)  # the same names come again in every file, and several times in one
 def block_of(name: str) -> int | None:
     """Return the layer in a tensor's name, None for tensors outside the layers."""
     match = _BLOCK.match(name)
     return int(match[1]) if match else None
 
 
+@lru_cache(maxsize=1 << 14)
 def is_expert(name: str) -> bool:
     """Tell whether a tensor holds one matrix for each expert."""
     return _EXPERTS.search(name) is not None
