@@ -1,12 +1,21 @@
-"""A label that shortens its text with an ellipsis and shows the whole in its tooltip."""
+"""A label and a button that shorten their words and show all of them in the tooltip."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QStyle, QStyleOption, QWidget
+from PySide6.QtWidgets import (
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QStyle,
+    QStyleOption,
+    QStyleOptionButton,
+    QStylePainter,
+    QWidget,
+)
 
-__all__ = ["ElidedLabel"]
+__all__ = ["ElidedButton", "ElidedLabel"]
 
 
 class ElidedLabel(QLabel):
@@ -79,3 +88,59 @@ class ElidedLabel(QLabel):
         if self._hint:
             lines.append(self._hint)
         self.setToolTip("\n".join(lines))
+
+
+class ElidedButton(QPushButton):
+    """A button with words of any length: what has no room is shortened, and all is in the tooltip.
+
+    ``hint`` says what the button does, below its words.
+    """
+
+    def __init__(self, text: str = "", parent: QWidget | None = None, hint: str = "") -> None:
+        super().__init__(parent)
+        self._hint = hint
+        policy = self.sizePolicy()
+        policy.setHorizontalPolicy(QSizePolicy.Policy.Maximum)
+        self.setSizePolicy(policy)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        """Show other words."""
+        super().setText(text)
+        self._update_tooltip()
+
+    def is_elided(self) -> bool:
+        """Tell whether the words are shortened at the present width."""
+        return self.fontMetrics().horizontalAdvance(self.text()) > self._text_width()
+
+    def minimumSizeHint(self) -> QSize:
+        """Leave room for a few letters."""
+        hint = super().sizeHint()
+        metrics = self.fontMetrics()
+        natural = metrics.horizontalAdvance(self.text())
+        shortest = hint.width() - natural + metrics.horizontalAdvance("WWWW…")
+        return QSize(min(hint.width(), shortest), hint.height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show the whole words in the tooltip when they no longer fit."""
+        super().resizeEvent(event)
+        self._update_tooltip()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw the button with as much of its words as fits."""
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        option.text = self.fontMetrics().elidedText(
+            self.text(), Qt.TextElideMode.ElideRight, self._text_width()
+        )
+        QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
+
+    def _text_width(self) -> int:
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        contents = QStyle.SubElement.SE_PushButtonContents
+        return self.style().subElementRect(contents, option, self).width()
+
+    def _update_tooltip(self) -> None:
+        lines = [self.text()] if self.is_elided() else []
+        self.setToolTip("\n".join([*lines, self._hint] if self._hint else lines))

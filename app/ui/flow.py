@@ -66,20 +66,33 @@ class FlowLayout(QLayout):
         return size
 
     def _arrange(self, rect: QRect, *, move: bool) -> int:
-        x, y, row_height = rect.x(), rect.y(), 0
+        """Return the height of all rows; items of a row stand in its middle."""
         parent = self.parentWidget()
         mirrored = parent is not None and parent.isRightToLeft()
+        y = rect.y()
+        for row in self._rows(max(rect.width(), 1)):
+            row_height = max(size.height() for _, size in row)
+            x = rect.x()
+            for item, size in row:
+                if move:
+                    place = QRect(QPoint(x, y + (row_height - size.height()) // 2), size)
+                    if mirrored:
+                        place.moveLeft(rect.x() + rect.width() - (x - rect.x()) - size.width())
+                    item.setGeometry(place)
+                x += size.width() + self.spacing()
+            y += row_height + self.spacing()
+        return max(y - self.spacing() - rect.y(), 0)
+
+    def _rows(self, width: int) -> list[list[tuple[QLayoutItem, QSize]]]:
+        rows: list[list[tuple[QLayoutItem, QSize]]] = []
+        used = width
         for item in self._items:
             if item.isEmpty():
                 continue
-            size = item.sizeHint().boundedTo(QSize(max(rect.width(), 1), 1 << 20))
-            if x > rect.x() and x + size.width() > rect.x() + rect.width():
-                x, y, row_height = rect.x(), y + row_height + self.spacing(), 0
-            if move:
-                place = QRect(QPoint(x, y), size)
-                if mirrored:
-                    place.moveLeft(rect.x() + rect.width() - (x - rect.x()) - size.width())
-                item.setGeometry(place)
-            x += size.width() + self.spacing()
-            row_height = max(row_height, size.height())
-        return y + row_height - rect.y()
+            size = item.sizeHint().boundedTo(QSize(width, 1 << 20))
+            if not rows or used + self.spacing() + size.width() > width:
+                rows.append([])
+                used = -self.spacing()
+            rows[-1].append((item, size))
+            used += self.spacing() + size.width()
+        return rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, Qt, Slot
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
@@ -80,6 +80,13 @@ def app_icon() -> QIcon:
         painter.end()
         found.addPixmap(picture)
     return found
+
+
+def icon_at_end(button: QAbstractButton) -> None:
+    """Put a button's icon behind its words, in the reading direction of the program."""
+    ends = Qt.LayoutDirection
+    to_right = QGuiApplication.layoutDirection() == ends.LeftToRight
+    button.setLayoutDirection(ends.RightToLeft if to_right else ends.LeftToRight)
 
 
 class IconKeeper(QObject):

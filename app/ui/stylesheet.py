@@ -96,6 +96,7 @@ QPushButton[kind="nav"] {
   background: transparent; border: 1px solid transparent; color: ${dim};
   border-radius: @7px@; padding: @5px@ @7px@; text-align: left;
 }
+QPushButton[kind="nav"][centred="true"] { text-align: center; }
 QPushButton[kind="nav"]:hover { background: ${hover}; }
 QPushButton[kind="nav"]:checked { background: ${raised}; color: ${ink}; }
 QPushButton[kind="nav"]:focus { border-color: ${accent}; }

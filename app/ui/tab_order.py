@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-__all__ = ["in_reading_order", "step_focus"]
+__all__ = ["bring_into_sight", "in_reading_order", "step_focus"]
 
 
 def in_reading_order(root: QWidget) -> list[QWidget]:
@@ -39,7 +39,7 @@ def step_focus(root: QWidget, *, forward: bool) -> bool:
     target = order[(at + (1 if forward else -1)) % len(order)]
     reasons = Qt.FocusReason
     target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-    _bring_into_sight(target)
+    bring_into_sight(target)
     return True
 
 
@@ -107,7 +107,8 @@ def _is_beside(row: QRect, place: QRect) -> bool:
     )
 
 
-def _bring_into_sight(target: QWidget) -> None:
+def bring_into_sight(target: QWidget) -> None:
+    """Scroll what holds a widget until it is seen."""
     inner: QWidget | None = target
     while inner is not None and not inner.isWindow():
         holder = inner.parentWidget()

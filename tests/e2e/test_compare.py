@@ -93,7 +93,7 @@ def test_variants_answer_are_measured_kept_and_opened_again(
     compare.save_report(str(tmp_path / "r.png"))
     assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
     compare.save_report(str(tmp_path / "no" / "r.md"))
-    assert "can't be written" in compare.page._said.text()
+    assert "can't be written" in compare.page.said()
     program.close()
 
     again = open_program()
@@ -182,6 +182,6 @@ def test_busy_chat_is_not_disturbed(
     _open(program, variants)
     program.app.compare.start("Name three colours.")
     assert not program.app.compare.is_running
-    assert "busy" in program.app.compare.page._said.text()
+    assert "busy" in program.app.compare.page.said()
     program.app.controller.stop()
     program.answered()

@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.elide import ElidedLabel
+from app.ui.tab_order import bring_into_sight
 
 __all__ = [
     "cut_off",
@@ -116,22 +117,18 @@ def unmarked_focus(root: QWidget, margin_px: int = 12) -> list[str]:
     faults = []
     for widget in list(takes_focus(root)):
         if not widget.isVisible():
-            continue  # what had the focus before may have held it on screen
-        # From elsewhere and by the Tab key, as a person comes to it.
-        focus = QApplication.focusWidget()
+            continue  # a control that is shown only where the keyboard is
         widget.setFocus(Qt.FocusReason.TabFocusReason)
-        QApplication.processEvents()  # scroll areas bring it on screen first
+        bring_into_sight(widget)
+        QApplication.processEvents()
+        if not widget.hasFocus():
+            faults.append(f"{described(widget)}: does not take the focus")
+            continue
+        marked = _around(widget, margin_px)
         widget.clearFocus()
         QApplication.processEvents()
-        without = _around(widget, margin_px)
-        widget.setFocus(Qt.FocusReason.TabFocusReason)
-        QApplication.processEvents()
-        if QApplication.focusWidget() is not widget and not widget.hasFocus():
-            faults.append(f"{described(widget)}: does not take the focus")
-        elif without == _around(widget, margin_px):
+        if marked == _around(widget, margin_px):
             faults.append(described(widget))
-        if focus is not None:
-            focus.setFocus()
     return faults
 
 
@@ -195,6 +192,8 @@ def _text(widget: QWidget) -> str:
     if isinstance(widget, QToolButton):
         only_icon = widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly
         return "" if only_icon and not widget.icon().isNull() else widget.text()
+    if getattr(widget, "compact", False):
+        return ""  # only its icon is drawn, its words are its name and its tooltip
     if isinstance(widget, QAbstractButton):
         return widget.text().replace("&&", "\0").replace("&", "").replace("\0", "&")
     return ""

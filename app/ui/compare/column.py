@@ -99,7 +99,9 @@ class AnswerCard(QFrame):
             self._say("", view.doing)
         self._mark_differences()
         self._figures.setText(self._figure_line())
-        self.setAccessibleName(self.tr("Answer of {0}").format(view.label))
+        name = self.tr("Answer of {0}").format(view.label)
+        self.setAccessibleName(name)
+        self.text.setAccessibleName(name)
 
     def append(self, text: str) -> None:
         """Add streamed text at the end."""
@@ -212,7 +214,10 @@ class AnswerCard(QFrame):
         self._figures.setFont(theme.font(11))
         self._mark.setFixedSize(theme.px(10), theme.px(10))
         self.text.setFont(theme.text_font)
-        self.text.setStyleSheet("QTextEdit { background: transparent; border: none; padding: 0; }")
+        self.text.setStyleSheet(
+            "QTextEdit { background: transparent; border: 1px solid transparent; padding: 0; }"
+            f"QTextEdit:focus {{ border-color: {theme.css('accent')}; }}"
+        )
         self._colour()
         self._fit()
         if self._view is not None:

@@ -28,7 +28,8 @@ from app.ui.compare.setup import SetupCard
 from app.ui.compare.table import FigureTable
 from app.ui.compare.views import BarView, ColumnView, DotView, EarlierView, TableView
 from app.ui.elide import ElidedLabel
-from app.ui.icons import IconKeeper
+from app.ui.icons import IconKeeper, icon_at_end
+from app.ui.page_head import PageHead
 from app.ui.theme import ThemeManager
 
 __all__ = ["ComparePage"]
@@ -49,15 +50,15 @@ class _Card(QFrame):
         self.chart = chart
         heading = QLabel(title, self)
         heading.setProperty("kind", "strong")
-        side = QLabel(about, self)
+        heading.setWordWrap(True)
+        side = ElidedLabel(about, self)
         side.setProperty("kind", "dim")
         self._nothing = QLabel(nothing, self)
         self._nothing.setProperty("kind", "faint")
         self._nothing.setWordWrap(True)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._head = QHBoxLayout()
-        self._head.addWidget(heading)
-        self._head.addStretch(1)
+        self._head.addWidget(heading, 1)
         self._head.addWidget(side)
         self._column = QVBoxLayout(self)
         self._column.addLayout(self._head)
@@ -92,6 +93,7 @@ class _Nothing(QFrame):
         self._themes = themes
         title = QLabel(self.tr("Two to six variants, one prompt"), self)
         title.setProperty("kind", "heading")
+        title.setWordWrap(True)
         title.setAlignment(Qt.AlignmentFlag.AlignCenter)
         text = QLabel(
             self.tr(
@@ -115,7 +117,7 @@ class _Nothing(QFrame):
     @Slot()
     def _space(self) -> None:
         px = self._themes.theme.px
-        self._column.setContentsMargins(px(60), px(44), px(60), px(44))
+        self._column.setContentsMargins(px(32), px(44), px(32), px(44))
         self._column.setSpacing(px(12))
 
 
@@ -192,42 +194,27 @@ class ComparePage(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        outer.addLayout(self._head)
+        outer.addWidget(self._head)
         outer.addWidget(self._area, 1)
         themes.changed.connect(self._space)
         self._space()
         self.set_results(TableView(), (), ())
 
-    def _make_head(self) -> QHBoxLayout:
-        title = QLabel(self.tr("Compare"), self)
-        title.setProperty("kind", "heading")
-        self._tag = QLabel(self)
-        self._tag.setProperty("kind", "tag")
-        self._tag.hide()
-        self._said = ElidedLabel("", self)
-        self._said.setProperty("kind", "small")
+    def _make_head(self) -> PageHead:
         self.earlier = QPushButton(self.tr("Earlier"), self)
         IconKeeper(self.earlier, self._themes, "chevron-down", "dim", 14)
-        self.earlier.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        icon_at_end(self.earlier)
         self.earlier.clicked.connect(self._open_earlier)
         self.save = QPushButton(self.tr("Save report"), self)
         IconKeeper(self.save, self._themes, "import", "dim", 14)
         self.save.clicked.connect(self._choose_report)
-        row = QHBoxLayout()
-        row.addWidget(title)
-        row.addWidget(self._tag)
-        row.addStretch(1)
-        row.addWidget(self._said)
-        row.addWidget(self.earlier)
-        row.addWidget(self.save)
-        return row
+        return PageHead(self._themes, self.tr("Compare"), (self.earlier, self.save), self)
 
     # --- what is shown
 
     def set_title(self, model: str) -> None:
         """Name the model whose variants are compared."""
-        self._tag.setText(model)
-        self._tag.setVisible(bool(model))
+        self._head.set_tag(model)
 
     def set_columns(self, columns: tuple[ColumnView, ...], *, running: bool) -> None:
         """Show the variants."""
@@ -275,8 +262,11 @@ class ComparePage(QWidget):
 
     def say(self, sentence: str) -> None:
         """Say that something was done, or could not be."""
-        self._said.setText(sentence)
-        self._said.setToolTip(sentence)
+        self._head.say(sentence)
+
+    def said(self) -> str:
+        """Return what was said last."""
+        return self._head.said()
 
     def picture(self) -> QPixmap:
         """Return the page as a picture, what is scrolled away included."""
@@ -367,8 +357,6 @@ class ComparePage(QWidget):
     def _space(self) -> None:
         theme = self._themes.theme
         side = theme.px(22)
-        self._head.setContentsMargins(side, theme.px(12), side, theme.px(4))
-        self._head.setSpacing(theme.px(10))
         self._column.setContentsMargins(side, theme.px(6), side, theme.px(12))
         self._column.setSpacing(theme.px(14))
         self._answers.setSpacing(theme.px(12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -13,17 +13,44 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from app.ui.compare.views import SetupView
-from app.ui.elide import ElidedLabel
+from app.ui.elide import ElidedButton, ElidedLabel
 from app.ui.theme import ThemeManager
+from app.ui.wrapping import WrappingRow
 
 __all__ = ["SetupCard"]
 
 _MOST_LINES: Final = 5
+
+
+class _Prompt(QPlainTextEdit):
+    """A text that says when its lines may be others.
+
+    Signals:
+        wrapped(): its width is another one.
+    """
+
+    wrapped = Signal()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Say so, once the lines are wrapped."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.wrapped.emit()
+
+    def lines(self, most: int) -> int:
+        """Return how many lines there are, at most so many."""
+        found, block = 0, self.document().begin()
+        while block.isValid() and found < most:
+            self.blockBoundingRect(block)  # wraps it
+            found += max(block.layout().lineCount(), 1)
+            block = block.next()
+        return min(max(found, 1), most)
 
 
 class SetupCard(QFrame):
@@ -45,19 +72,21 @@ class SetupCard(QFrame):
         self.setObjectName("composer")
         self._themes = themes
         self._view = SetupView(options="", how="")
-        self.prompt = QPlainTextEdit(self)
+        self.prompt = _Prompt(self)
         self.prompt.setProperty("kind", "bare")
         self.prompt.setPlaceholderText(self.tr("Ask all variants the same question."))
         self.prompt.setAccessibleName(self.tr("Prompt for all variants"))
         self.prompt.setTabChangesFocus(True)
         self.prompt.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.prompt.installEventFilter(self)
+        self.prompt.wrapped.connect(self._fit)
         self.prompt.document().documentLayout().documentSizeChanged.connect(self._fit)
-        self.options = QPushButton(self)
+        first = QWidget(self)
+        first.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.options = ElidedButton("", first, self.tr("Change what all variants share"))
         self.options.setProperty("kind", "flat")
-        self.options.setToolTip(self.tr("Change what all variants share"))
         self.options.clicked.connect(self.options_wanted)
-        self.variants = QPushButton(self.tr("Choose variants…"), self)
+        self.variants = QPushButton(self.tr("Choose variants…"), first)
         self.variants.setProperty("kind", "flat")
         self.variants.clicked.connect(self.variants_wanted)
         self._how = ElidedLabel("", self)
@@ -71,20 +100,19 @@ class SetupCard(QFrame):
         self.stop = QPushButton(self.tr("Stop"), self)
         self.stop.setProperty("kind", "ink")
         self.stop.clicked.connect(self.stop_wanted)
-        self._row = QHBoxLayout()
+        self._row = QHBoxLayout(first)
+        self._row.setContentsMargins(0, 0, 0, 0)
         self._row.addWidget(self.options)
         self._row.addWidget(self.variants)
         self._row.addStretch(1)
-        self._row.addWidget(self._how)
-        self._row.addWidget(self.progress)
-        self._row.addWidget(self.run)
-        self._row.addWidget(self.stop)
+        others = (self._how, self.progress, self.run, self.stop)
+        self._whole = WrappingRow(first, others, self)
         self._problem = QLabel(self)
         self._problem.setProperty("kind", "error")
         self._problem.setWordWrap(True)
         self._column = QVBoxLayout(self)
         self._column.addWidget(self.prompt)
-        self._column.addLayout(self._row)
+        self._column.addWidget(self._whole)
         self._column.addWidget(self._problem)
         themes.changed.connect(self._space)
         self._space()
@@ -94,11 +122,11 @@ class SetupCard(QFrame):
         """Show what will be run, or how far it is."""
         self._view = view
         self.options.setText(view.options)
+        self._share_row()
         self.options.setEnabled(not view.is_running)
         self.variants.setEnabled(not view.is_running)
         self.prompt.setReadOnly(view.is_running)
         self._how.setText(view.doing if view.is_running else view.how)
-        self._how.setToolTip(self._how.text())
         self.progress.setVisible(view.is_running)
         if view.progress is not None:
             self.progress.setValue(round(view.progress * 1000))
@@ -132,8 +160,14 @@ class SetupCard(QFrame):
     @Slot()
     def _fit(self) -> None:
         line = self.prompt.fontMetrics().lineSpacing()
-        lines = min(max(round(self.prompt.document().size().height()), 1), _MOST_LINES)
+        lines = self.prompt.lines(_MOST_LINES)
         self.prompt.setFixedHeight(lines * line + self._themes.theme.px(4))
+
+    def _share_row(self) -> None:
+        """Let what will be run and how stand beside each other only where both have room."""
+        words = self.options.sizeHint().width() + self.variants.sizeHint().width()
+        gap = self._themes.theme.px(8)
+        self._whole.set_sizes(gap, words + 2 * gap)
 
     @Slot()
     def _space(self) -> None:
@@ -142,6 +176,7 @@ class SetupCard(QFrame):
         self._column.setSpacing(theme.px(8))
         self._row.setSpacing(theme.px(8))
         self.progress.setFixedWidth(theme.px(110))
+        self._share_row()
         self.prompt.document().setDocumentMargin(0)
         self.prompt.setFont(theme.text_font)
         self._fit()

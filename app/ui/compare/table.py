@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.compare.views import TableView
+from app.ui.elide import ElidedLabel
 from app.ui.theme import ThemeManager
 
 __all__ = ["FigureTable"]
@@ -47,7 +48,7 @@ class _Grid(QTableWidget):
         """Return the height of head and rows."""
         theme = self._themes.theme
         bar = self.horizontalScrollBar()
-        height = theme.px(_HEAD_PX) + self.rowCount() * theme.px(_ROW_PX) + 2
+        height = theme.px(_HEAD_PX) + self.rowCount() * theme.px(_ROW_PX) + 4
         if bar.maximum() > 0:
             height += bar.sizeHint().height()
         return QSize(theme.px(400), height)
@@ -67,7 +68,8 @@ class FigureTable(QFrame):
         self._view = TableView()
         title = QLabel(self.tr("Measured beside predicted"), self)
         title.setProperty("kind", "strong")
-        self._about = QLabel(self)
+        title.setWordWrap(True)
+        self._about = ElidedLabel("", self)
         self._about.setProperty("kind", "dim")
         self.grid = _Grid(themes, self)
         self.grid.setAccessibleName(self.tr("Measured beside predicted"))
@@ -76,8 +78,7 @@ class FigureTable(QFrame):
         self._caption.setWordWrap(True)
         self._caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._head = QHBoxLayout()
-        self._head.addWidget(title)
-        self._head.addStretch(1)
+        self._head.addWidget(title, 1)
         self._head.addWidget(self._about)
         self._column = QVBoxLayout(self)
         self._column.addLayout(self._head)
@@ -155,7 +156,9 @@ class FigureTable(QFrame):
         self.grid.horizontalHeader().setFont(theme.font(12))
         line = theme.css("line")
         self.grid.setStyleSheet(
-            "QTableWidget { background: transparent; border: none; }"
+            "QTableWidget { background: transparent; border: 1px solid transparent;"
+            f" border-radius: {theme.px(4)}px; }}"
+            f"QTableWidget:focus {{ border-color: {theme.css('accent')}; }}"
             f"QTableWidget::item {{ border-bottom: 1px solid {line}; padding: 0 {theme.px(4)}px; }}"
             f"QHeaderView, QHeaderView::section {{ background: transparent; border: none; "
             f"color: {theme.css('dim')}; }}"

@@ -5,15 +5,17 @@ It knows no hub: a presenter sets what is shown, and wishes leave by signals.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QMenu,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QToolButton,
@@ -27,14 +29,21 @@ from app.ui.downloads.queue import DownloadQueue
 from app.ui.downloads.results import ResultList
 from app.ui.downloads.views import FileView, MessageView, PlaceView, RepositoryView, ResultView
 from app.ui.elide import ElidedLabel
+from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
 from app.ui.shell.bars import NoticeArea
 from app.ui.theme import ThemeManager
+from app.ui.wrapping import WrappingRow
 from gguf_tools.units import format_bytes
 
 __all__ = ["GetModelsPage"]
 
 _LOW_PX = 740
+_CLOSE_PX = 900
+_NARROW_PX = 560
+_LEAST_FIELD_PX = 190
+_LEAST_PX = 216  # three repositories
+_LEAST_FILES_PX = 300
 
 
 class GetModelsPage(QWidget):
@@ -75,17 +84,29 @@ class GetModelsPage(QWidget):
         self._make_repository()
         self.queue = DownloadQueue(themes, self)
         self.queue.chosen.connect(self.download_chosen)
-        self._middle = QHBoxLayout()
+        self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._middle.addWidget(self._left, 36)
         self._middle.addWidget(self._right, 64)
-        self._column = QVBoxLayout(self)
-        self.notices = NoticeArea(themes, self)
+        self._content = QWidget()
+        self._content.setObjectName("getModelsContent")
+        self._column = QVBoxLayout(self._content)
+        self.notices = NoticeArea(themes, self._content)
         self.notices.shown_changed.connect(self.notices.setVisible)
         self.notices.hide()
         self._column.addWidget(self._search_card)
         self._column.addWidget(self.notices)
         self._column.addLayout(self._middle, 1)
         self._column.addWidget(self.queue)
+        self._area = QScrollArea(self)
+        self._area.setProperty("kind", "plain")
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setWidgetResizable(True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self._content)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self._area)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.set_place(PlaceView(""))
@@ -120,11 +141,14 @@ class GetModelsPage(QWidget):
         self.more.clicked.connect(self._open_menu)
         self._place = ElidedLabel("", self._search_card, Qt.TextElideMode.ElideMiddle)
         self._place.setProperty("kind", "faint")
-        self._line = QHBoxLayout()
-        for widget in (self.back, self.field, self.search, self.more):
-            self._line.addWidget(widget, 1 if widget is self.field else 0)
+        first = QWidget(self._search_card)
+        self._line = QHBoxLayout(first)
+        self._line.setContentsMargins(0, 0, 0, 0)
+        self._line.addWidget(self.back)
+        self._line.addWidget(self.field, 1)
+        self._search_row = WrappingRow(first, (self.search, self.more), self._search_card)
         self._search_column = QVBoxLayout(self._search_card)
-        self._search_column.addLayout(self._line)
+        self._search_column.addWidget(self._search_row)
         self._search_column.addWidget(self._place)
 
     def _make_results(self) -> None:
@@ -173,10 +197,13 @@ class GetModelsPage(QWidget):
         self._title_row.addLayout(title)
         self._title_row.addStretch(1)
         self._title_row.addWidget(self.web, 0, Qt.AlignmentFlag.AlignTop)
-        self._foot = QHBoxLayout()
+        buttons = QWidget(self._right)
+        self._buttons = FlowLayout(buttons)
+        self._buttons.addWidget(self.token)
+        self._buttons.addWidget(self.download)
+        self._foot = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._foot.addWidget(self._basis, 1)
-        self._foot.addWidget(self.token)
-        self._foot.addWidget(self.download)
+        self._foot.addWidget(buttons)
         self._rule = QFrame(self._right)
         self._rule.setObjectName("rule")
         self._rule.setFixedHeight(1)
@@ -252,10 +279,25 @@ class GetModelsPage(QWidget):
             self.shown.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave the lists their room on a low page."""
+        """Leave the lists their room on a low page, below each other on a narrow one."""
         super().resizeEvent(event)
-        low = self.height() < self._themes.theme.px(_LOW_PX)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        theme = self._themes.theme
+        low = self.height() < theme.px(_LOW_PX)
         self.queue.set_most_rows(2 if low else 3)
+        narrow = self.width() < theme.px(_NARROW_PX)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._middle.setDirection(down if narrow else across)
+        close = self.width() < theme.px(_CLOSE_PX)
+        self._foot.setDirection(down if close else across)
+        self._left.setMinimumHeight(theme.px(_LEAST_PX))
+        self._right.setMinimumHeight(theme.px(_LEAST_FILES_PX if narrow else _LEAST_PX))
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any size: the page scrolls."""
+        return QSize(0, 0)
 
     # --- what the user does ---
 
@@ -321,15 +363,19 @@ class GetModelsPage(QWidget):
             widget.setFixedHeight(theme.px(34))
         for button in (self.back, self.more):
             button.setFixedSize(theme.px(32), theme.px(32))
+        self._search_row.set_sizes(theme.px(8), theme.px(32 + _LEAST_FIELD_PX))
         inner = theme.px(6)
         self._left_column.setContentsMargins(inner, inner, inner, inner)
         self._right_column.setContentsMargins(inner, theme.px(12), inner, theme.px(10))
         self._title_row.setContentsMargins(theme.px(8), 0, theme.px(8), 0)
         self._foot.setContentsMargins(theme.px(8), theme.px(8), theme.px(8), 0)
-        self._foot.setSpacing(theme.px(12))
+        self._foot.setSpacing(theme.px(8))
+        self._buttons.setSpacing(theme.px(8))
         self._files_column.setSpacing(theme.px(4))
         for widget in (self.download, self.token):
             widget.setFixedHeight(theme.px(32))
+        self._arrange()
+        self.setStyleSheet(f"#getModelsContent {{ background: {theme.css('background')}; }}")
 
 
 def _may_fetch(row: FileView | None) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleEvent
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -26,7 +26,7 @@ from app.ui.theme import ThemeManager
 __all__ = ["DownloadQueue", "DownloadRow"]
 
 _ROW_PX: Final = 62
-_FAILED_PX: Final = 82
+_NARROW_PX: Final = 340
 _ICONS: Final[dict[DownloadAction, str]] = {
     "pause": "pause",
     "resume": "play",
@@ -103,7 +103,6 @@ class DownloadRow(QWidget):
         for action, button in self._buttons.items():
             button.setVisible(action in view.actions)
         self.setAccessibleName(f"{view.title}, {view.words}")
-        self._fit()
         if told and view.state in {"done", "failed"}:
             # Said once by a screen reader, wherever the focus is.
             QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
@@ -136,14 +135,23 @@ class DownloadRow(QWidget):
         self._row.setSpacing(theme.px(6))
         self._left.setSpacing(theme.px(5))
         self._head.setSpacing(theme.px(8))
-        self._fit()
         for action, button in self._buttons.items():
             if action != "chat":
                 button.setFixedSize(theme.px(30), theme.px(30))
 
-    def _fit(self) -> None:
-        failed = self._view.state == "failed"
-        self.setFixedHeight(self._themes.theme.px(_FAILED_PX if failed else _ROW_PX))
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave out whose it is where the title needs the room."""
+        super().resizeEvent(event)
+        self._where.setVisible(self.width() >= self._themes.theme.px(_NARROW_PX))
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any width."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def height_at(self, width_px: int) -> int:
+        """Return how high it is at a width: a refusal is read to its end, on as many lines."""
+        needed = self._row.heightForWidth(width_px) if self._row.hasHeightForWidth() else 0
+        return max(needed, self._themes.theme.px(_ROW_PX))
 
 
 class DownloadQueue(QFrame):
@@ -171,6 +179,7 @@ class DownloadQueue(QFrame):
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.viewport().installEventFilter(self)
         inner = QWidget(self._area)
         self._list = QVBoxLayout(inner)
         self._list.setContentsMargins(0, 0, 0, 0)
@@ -215,6 +224,12 @@ class DownloadQueue(QFrame):
         """Return a download's row."""
         return self._rows.get(key)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give words the lines that they need at another width."""
+        if event.type() == QEvent.Type.Resize and watched is self._area.viewport():
+            self._fit()
+        return super().eventFilter(watched, event)
+
     def _new_row(self, view: DownloadView) -> DownloadRow:
         row = DownloadRow(self._themes, view, self._area.widget())
         row.chosen.connect(self.chosen)
@@ -223,7 +238,11 @@ class DownloadQueue(QFrame):
 
     def _fit(self) -> None:
         rows = sorted(self._rows.values(), key=self._list.indexOf)
-        self._area.setFixedHeight(sum(row.height() for row in rows[: self._most_rows]))
+        width = self._area.viewport().width()
+        heights = [row.height_at(width) for row in rows]
+        for row, height in zip(rows, heights, strict=True):
+            row.setFixedHeight(height)
+        self._area.setFixedHeight(sum(heights[: self._most_rows]))
 
     @Slot()
     def _apply_theme(self) -> None:

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper
 from app.ui.models.views import LibraryView, ScanView, SortKey
-from app.ui.models.wrapping import WrappingRow
 from app.ui.theme import ThemeManager
+from app.ui.wrapping import WrappingRow
 
 __all__ = ["Toolbar"]
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
+    QCheckBox,
     QComboBox,
     QLabel,
     QSizePolicy,
@@ -222,9 +223,15 @@ class Field(QWidget):
         themes.changed.connect(self._space)
         self._space()
 
+    def least_width(self) -> int:
+        """Return the width at which no word of its label, or of a check box below it, is cut."""
+        below = self._below.minimumSizeHint().width() if isinstance(self._below, QCheckBox) else 0
+        return max(self._label.sizeHint().width(), below)
+
     @Slot()
     def _space(self) -> None:
         theme = self._themes.theme
         self._column.setSpacing(theme.px(3))
         self.editor.setFixedHeight(theme.px(34))
-        (self._below or self.hint).setFixedHeight(theme.px(20))
+        below = self._below or self.hint
+        below.setFixedHeight(max(theme.px(20), below.minimumSizeHint().height()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -25,8 +25,8 @@ from inspector.planner_setup import PlannerSettings
 
 __all__ = ["PlannerForm"]
 
-_NARROW_PX: Final = 880
-_TINY_PX: Final = 540
+_FIRST_SHARE: Final = 16  # of a row, as wide as the model's name needs
+_SHARE: Final = 10
 _LEAST_CONTEXT: Final = 256
 _MOST_CONTEXT: Final = 4_194_304
 _MOST_CHATS: Final = 256
@@ -145,8 +145,7 @@ class PlannerForm(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Set the fields in as many rows as they need."""
         super().resizeEvent(event)
-        width = self.width() / self._themes.theme.scale
-        self._arrange(len(self._fields) if width >= _NARROW_PX else 4 if width >= _TINY_PX else 2)
+        self._arrange(self._fitting())
 
     def minimumSizeHint(self) -> QSize:
         """Allow any width."""
@@ -205,6 +204,18 @@ class PlannerForm(QFrame):
             self._settings = settings
             self.changed.emit(settings)
 
+    def _fitting(self) -> int:
+        """Return how many fields a row takes with every word of their labels."""
+        least = max(field.least_width() for field in self._fields)
+        sides = self._column.contentsMargins()
+        room = self.width() - sides.left() - sides.right()
+        for per_row in (len(self._fields), 4, 2):
+            shares = _FIRST_SHARE + _SHARE * (per_row - 1)
+            left = room - self._grid.horizontalSpacing() * (per_row - 1)
+            if left * _SHARE >= least * shares:
+                return per_row
+        return 1
+
     def _arrange(self, per_row: int) -> None:
         if per_row == self._per_row:
             return
@@ -212,9 +223,10 @@ class PlannerForm(QFrame):
         for field in self._fields:
             self._grid.removeWidget(field)
         for index, field in enumerate(self._fields):
-            self._grid.addWidget(field, index // per_row, index % per_row)
+            top = Qt.AlignmentFlag.AlignTop  # what is higher makes no gaps in what is beside it
+            self._grid.addWidget(field, index // per_row, index % per_row, top)
         for column in range(len(self._fields)):
-            stretch = 0 if column >= per_row else 16 if column == 0 else 10
+            stretch = 0 if column >= per_row else _SHARE if column else _FIRST_SHARE
             self._grid.setColumnStretch(column, stretch)
 
     @Slot()

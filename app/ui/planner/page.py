@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.elide import ElidedLabel
-from app.ui.icons import IconKeeper
+from app.ui.icons import IconKeeper, icon_at_end
+from app.ui.page_head import PageHead
 from app.ui.planner.batching_chart import BatchingChart
 from app.ui.planner.chart import Chart
 from app.ui.planner.form import PlannerForm
@@ -33,8 +34,6 @@ from app.ui.theme import ThemeManager
 __all__ = ["PlannerPage"]
 
 _NARROW_PX: Final = 620
-_TAG_PX: Final = 760
-_TINY_PX: Final = 520
 
 
 class _ChartCard(QFrame):
@@ -143,7 +142,7 @@ class PlannerPage(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
-        outer.addLayout(self._head)
+        outer.addWidget(self._head)
         outer.addWidget(self._area, 1)
         self.table.menu_wanted.connect(self._open_menu)
         self.table.removed.connect(lambda key: self.row_command.emit("remove", key))
@@ -184,16 +183,16 @@ class PlannerPage(QWidget):
 
     def say(self, sentence: str) -> None:
         """Say that something was done, or could not be."""
-        self._said.setText(sentence)
+        self._head.say(sentence)
+
+    def said(self) -> str:
+        """Return what was said last."""
+        return self._head.said()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Set the charts beside or below each other."""
         super().resizeEvent(event)
         narrow = self.width() < _NARROW_PX * self._themes.theme.scale
-        self._tag.setVisible(self.width() >= _TAG_PX * self._themes.theme.scale)
-        is_tiny = self.width() < _TINY_PX * self._themes.theme.scale
-        for button, text in self._texts.items():
-            button.setText("" if is_tiny else text)
         self._charts.setDirection(
             QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
         )
@@ -204,16 +203,10 @@ class PlannerPage(QWidget):
 
     # --- inner
 
-    def _make_head(self) -> QHBoxLayout:
-        title = QLabel(self.tr("Planner"), self)
-        title.setProperty("kind", "heading")
-        self._tag = QLabel(self.tr("What fits, how fast, and what breaks first"), self)
-        self._tag.setProperty("kind", "tag")
-        self._said = ElidedLabel("", self)
-        self._said.setProperty("kind", "small")
+    def _make_head(self) -> PageHead:
         self.examples = QPushButton(self.tr("Examples"), self)
         IconKeeper(self.examples, self._themes, "chevron-down", "dim", 14)
-        self.examples.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        icon_at_end(self.examples)
         self.examples.clicked.connect(self._open_examples)
         self.add = QPushButton(self.tr("Add machine"), self)
         IconKeeper(self.add, self._themes, "plus", "dim", 14)
@@ -221,18 +214,10 @@ class PlannerPage(QWidget):
         self.save = QPushButton(self.tr("Save report"), self)
         IconKeeper(self.save, self._themes, "import", "dim", 14)
         self.save.clicked.connect(self._choose_report)
-        row = QHBoxLayout()
-        row.addWidget(title)
-        row.addWidget(self._tag)
-        row.addStretch(1)
-        row.addWidget(self._said)
-        for button in (self.examples, self.add, self.save):
-            row.addWidget(button)
-        self._texts = {button: button.text() for button in (self.add, self.save)}
-        for button, text in self._texts.items():
-            button.setAccessibleName(text)
-            button.setToolTip(text)
-        return row
+        buttons = (self.examples, self.add, self.save)
+        head = PageHead(self._themes, self.tr("Planner"), buttons, self)
+        head.set_tag(self.tr("What fits, how fast, and what breaks first"), only_whole=True)
+        return head
 
     @Slot()
     def _open_examples(self) -> None:
@@ -287,8 +272,6 @@ class PlannerPage(QWidget):
     def _space(self) -> None:
         theme = self._themes.theme
         side = theme.px(22)
-        self._head.setContentsMargins(side, theme.px(12), side, theme.px(4))
-        self._head.setSpacing(theme.px(10))
         self._column.setContentsMargins(side, theme.px(6), side, theme.px(8))
         self._column.setSpacing(theme.px(12))
         self._charts.setSpacing(theme.px(14))

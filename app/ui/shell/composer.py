@@ -357,7 +357,7 @@ class Composer(QFrame):
         hint = self.tr("Ask anything. Everything stays on this computer.")
         if self._elsewhere:  # in front, where a narrow window does not cut it off
             hint = self.tr("Also sent to %1. Ask anything.").replace("%1", self._elsewhere)
-        self._edit.setPlaceholderText(hint)
+        self._edit.set_hint(hint)
         if self._generating:
             self._send.setText(self.tr("Stop"))
             self._send.setToolTip(self.tr("Stop the reply (%1)").replace("%1", "Esc"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from PySide6.QtCore import QMimeData, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
@@ -43,6 +43,7 @@ class DraftEdit(QPlainTextEdit):
         super().__init__(parent)
         self._themes = themes
         self._send_key: SendKey = "enter"
+        self._hint = ""
         self.setProperty("kind", "bare")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -62,6 +63,16 @@ class DraftEdit(QPlainTextEdit):
     def set_send_key(self, key: SendKey) -> None:
         """Choose the key that sends; the other one breaks the line."""
         self._send_key = key
+
+    def set_hint(self, words: str) -> None:
+        """Say in an empty draft what it is for: one line, shortened where it has no room."""
+        self._hint = words
+        self._fit_hint()
+
+    def _fit_hint(self) -> None:
+        room = self.viewport().width() - round(2 * self.document().documentMargin())
+        shown = self.fontMetrics().elidedText(self._hint, Qt.TextElideMode.ElideRight, room)
+        self.setPlaceholderText(shown if room > 0 else self._hint)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Send, break the line, or edit the last message."""
@@ -106,6 +117,7 @@ class DraftEdit(QPlainTextEdit):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit_height()
+            self._fit_hint()
 
     def _on_enter(self, modifiers: Qt.KeyboardModifier) -> None:
         control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
@@ -116,6 +128,12 @@ class DraftEdit(QPlainTextEdit):
         else:
             self.insertPlainText("\n")
             self.ensureCursorVisible()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Shorten the hint anew for another font."""
+        super().changeEvent(event)
+        if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
+            self._fit_hint()
 
     @Slot()
     def _fit_height(self) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from datetime import date
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QLabel,
     QLineEdit,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.icons import IconKeeper
+from app.ui.look import set_look
 from app.ui.shell.chat_list import ChatList
 from app.ui.shell.search_results import SearchResults
 from app.ui.shell.views import ChatEntry, SearchHit
@@ -29,6 +31,8 @@ from app.ui.theme import ThemeManager
 __all__ = ["Sidebar"]
 
 _SEARCH_EVERY_MS = 120
+_HEAD_PX = 112  # new chat, search and the gaps around them
+_LEAST_LIST_PX = 110  # a heading and two conversations
 
 
 class Sidebar(QFrame):
@@ -78,7 +82,7 @@ class Sidebar(QFrame):
 
         self._stack.setMinimumHeight(1)  # on a low window the list gives way, not the buttons
 
-        self._footer = QVBoxLayout()
+        self._footer = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._settings = self._nav(self.tr("Settings"), "settings")
         self._settings.clicked.connect(self.settings_requested)
         self._footer.addWidget(self._settings)
@@ -149,6 +153,7 @@ class Sidebar(QFrame):
         self._footer.insertWidget(self._footer.count() - 1, button)
         button.setFixedHeight(self._themes.theme.px(32))
         self._pages[key] = button
+        self._fit_footer()
 
     def set_page(self, key: str) -> None:
         """Mark the page on screen."""
@@ -162,6 +167,26 @@ class Sidebar(QFrame):
         self._search.setPlaceholderText(f"{text}  {search}" if search else text)
 
     # --- inner ---
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the conversations room on a low window."""
+        super().resizeEvent(event)
+        self._fit_footer()
+
+    def _fit_footer(self) -> None:
+        """Set the pages in a row of icons where their rows would leave no room for the chats."""
+        theme = self._themes.theme
+        buttons = (*self._pages.values(), self._settings)
+        rows = (theme.px(32) + self._footer.spacing()) * len(buttons)
+        rest = self.height() - theme.px(_HEAD_PX)
+        low = rest - rows < theme.px(_LEAST_LIST_PX)
+        ways = QBoxLayout.Direction
+        self._footer.setDirection(ways.LeftToRight if low else ways.TopToBottom)
+        for button in buttons:
+            words = button.accessibleName()
+            button.setText("" if low else words)
+            button.setToolTip(words if low else "")
+            set_look(button, "centred", low)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Move through what was found from within the search field; Esc ends the search."""
@@ -210,6 +235,7 @@ class Sidebar(QFrame):
 
     def _nav(self, text: str, icon: str) -> QPushButton:
         button = QPushButton(text, self)
+        button.setAccessibleName(text)  # also where only its icon has room
         button.setProperty("kind", "nav")
         IconKeeper(button, self._themes, icon, "dim", 16)
         return button
@@ -230,4 +256,5 @@ class Sidebar(QFrame):
         self._footer.setSpacing(theme.px(2))
         for button in (self._settings, *self._pages.values()):
             button.setFixedHeight(theme.px(32))
+        self._fit_footer()
         self._nothing.setContentsMargins(theme.px(8), theme.px(8), theme.px(8), 0)

@@ -164,7 +164,7 @@ class MetaRow(QWidget):
         ) + style.px(4)
 
     def _place_buttons(self, style: Style, x: float, y: int, line: int) -> None:
-        at = round(x) - style.px(4) if x else -style.px(4)
+        at = max(round(x) - style.px(4), 0)  # at 0, or the ring of the keyboard would be cut off
         self._version_box = QRect()
         for button in self.bar.buttons:
             size: QSize = button.sizeHint()

@@ -44,6 +44,14 @@ def test_rows_begin_at_the_right_in_right_to_left_scripts(qtbot: QtBot) -> None:
     assert [c.x() for c in children] == [140, 70]
 
 
+def test_lower_items_stand_in_the_middle_of_their_row(qtbot: QtBot) -> None:
+    box, children = _box(qtbot, (60, 60, 60))
+    children[1].setFixedHeight(40)
+    box.resize(150, 100)
+    box.show()
+    assert [(c.x(), c.y()) for c in children] == [(0, 10), (70, 0), (0, 50)]
+
+
 def test_hidden_widgets_take_no_room(qtbot: QtBot) -> None:
     box, children = _box(qtbot, (60, 60))
     children[0].hide()

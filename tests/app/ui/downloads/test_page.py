@@ -140,7 +140,8 @@ def test_downloads_have_the_buttons_of_their_state(qtbot: Any, page: GetModelsPa
     pressed: list[tuple[str, str]] = []
     page.download_chosen.connect(lambda key, action: pressed.append((key, action)))
     running = DownloadView("a", "M Q4_0", "o/m", "running", 0.4, "1 of 2", ("pause", "remove"))
-    failed = DownloadView("b", "N", "o/n", "failed", 0.1, "The disk is full.", ("resume", "remove"))
+    sentence = "The disk is full: make room, or choose another folder for downloads. " * 4
+    failed = DownloadView("b", "N", "o/n", "failed", 0.1, sentence, ("resume", "remove"))
     assert not page.queue.isVisible()
     page.queue.set_downloads((running, failed))
     first, second = page.queue.row("a"), page.queue.row("b")
@@ -152,7 +153,7 @@ def test_downloads_have_the_buttons_of_their_state(qtbot: Any, page: GetModelsPa
     QTest.mouseClick(first.button("pause"), Qt.MouseButton.LeftButton)
     QTest.mouseClick(second.button("resume"), Qt.MouseButton.LeftButton)
     assert pressed == [("a", "pause"), ("b", "resume")]
-    assert second.height() > first.height()
+    assert second.height() > first.height()  # it is read to its end
     page.queue.set_downloads((replace(failed, state="done", actions=("chat", "dismiss")),))
     assert page.queue.row("a") is None
     assert second.button("chat").isVisible()

@@ -267,8 +267,7 @@ def test_reports_are_written(program: Page, tmp_path: Path) -> None:
     assert [row["breaks_first"] for row in rows] == ["cache", "weights", "cache"]
     assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
     planner.save_report(str(tmp_path / "nowhere" / "plan.md"))
-    said = planner.page._said
-    program.until(lambda: "can't be written" in said.text())
+    program.until(lambda: "can't be written" in planner.page.said())
 
 
 def test_a_slider_that_moves_starves_no_row(program: Page) -> None:

@@ -41,6 +41,11 @@ class WrappingRow(QWidget):
         self._flow.setSpacing(spacing_px)
         self._arrange()
 
+    def others_width(self) -> int:
+        """Return the room that the others take beside the first, with the gap; 0 below it."""
+        across = self._box.direction() == QBoxLayout.Direction.LeftToRight
+        return self._flow.sizeHint().width() + self._box.spacing() if across else 0
+
     def minimumSizeHint(self) -> QSize:
         """Allow any width: there is always another row."""
         return QSize(0, super().minimumSizeHint().height())

@@ -1,0 +1,86 @@
+"""The line at the top of a page: title, what it is about, what was said last, and buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from app.ui.elide import ElidedLabel
+from app.ui.theme import ThemeManager
+from app.ui.wrapping import WrappingRow
+
+__all__ = ["PageHead"]
+
+
+class PageHead(QWidget):
+    """Its buttons go below the title where there is no room beside it."""
+
+    def __init__(
+        self, themes: ThemeManager, title: str, buttons: Sequence[QPushButton], parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self._themes = themes
+        first = QWidget(self)
+        first.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._title = QLabel(title, first)
+        self._title.setProperty("kind", "heading")
+        self._tag = ElidedLabel("", first)
+        self._tag.setProperty("kind", "tag")
+        self._tag.hide()
+        self._only_whole = False
+        self._said = ElidedLabel("", first)
+        self._said.setProperty("kind", "small")
+        self._row = QHBoxLayout(first)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.addWidget(self._title)
+        self._row.addWidget(self._tag, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._row.addStretch(1)
+        self._row.addWidget(self._said)
+        self._whole = WrappingRow(first, buttons, self)
+        self._column = QVBoxLayout(self)
+        self._column.addWidget(self._whole)
+        themes.changed.connect(self._space)
+        self._space()
+
+    def set_tag(self, words: str, *, only_whole: bool = False) -> None:
+        """Say what the page is about, or nothing; ``only_whole``: not in shortened words."""
+        self._only_whole = only_whole
+        self._tag.setText(words)
+        self._fit_tag()
+
+    def tag(self) -> str:
+        """Return what the page is about."""
+        return self._tag.text()
+
+    def say(self, sentence: str) -> None:
+        """Say that something was done, or could not be."""
+        self._said.setText(sentence)
+
+    def said(self) -> str:
+        """Return what was said last."""
+        return self._said.text()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Leave out a tag that has no room."""
+        super().resizeEvent(event)
+        self._fit_tag()
+
+    def _fit_tag(self) -> None:
+        words = self._title.sizeHint().width() + self._row.spacing() + self._tag.sizeHint().width()
+        sides = self._column.contentsMargins()
+        room = self.width() - sides.left() - sides.right()
+        has_room = not self._only_whole or words <= room - self._whole.others_width()
+        self._tag.setVisible(bool(self._tag.text()) and has_room)
+
+    @Slot()
+    def _space(self) -> None:
+        theme = self._themes.theme
+        side, gap = theme.px(22), theme.px(10)
+        self._column.setContentsMargins(side, theme.px(12), side, theme.px(4))
+        self._row.setSpacing(gap)
+        least = self._title.sizeHint().width() + gap + self._tag.minimumSizeHint().width()
+        self._whole.set_sizes(gap, least)
+        self._fit_tag()
