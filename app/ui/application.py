@@ -41,6 +41,7 @@ from app.ui.presenters.models import ModelsPresenter
 from app.ui.presenters.planner import PlannerPresenter
 from app.ui.presenters.preferences import PreferencesPresenter
 from app.ui.presenters.summary import SummaryPresenter
+from app.ui.presenters.tuning import TuningPresenter
 from app.ui.presenters.updates import UpdatesPresenter
 from app.ui.presenters.variants import VariantPresenter
 from app.ui.shell.views import Choice, Notice
@@ -116,6 +117,14 @@ class Application(QObject):
             paths,
             self.window,
             self.themes,
+            self,
+        )
+        self.tuning = TuningPresenter(
+            self.engine,
+            self.models,
+            self.window,
+            self.settings,
+            lambda: not (self.inspector.probing or self.controller.runner.is_running),
             self,
         )
         self.models_page = LibraryPresenter(
@@ -272,6 +281,7 @@ class Application(QObject):
             "import_chats": self.chats.choose_import,
             "export_all": self.chats.export_all,
             "unload_model": self.models.unload,
+            "measure_again": self.tuning.again,
             "regenerate": self.chat.regenerate_last,
             "regenerate_several": self.chat.regenerate_last_several,
             "copy_reply": self.chat.copy_last,

@@ -26,6 +26,7 @@ class Program:
     def __init__(self, qtbot: Any, paths: Paths, model: Path | None = None) -> None:
         self.qtbot = qtbot
         self.app = Application(paths, None if model is None else str(model))
+        self.app.tuning.enabled = False  # a test says when something is measured
         self.app.window.show()
         self._open = True
 

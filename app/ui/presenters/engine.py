@@ -11,12 +11,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.records import Conversation
 from app.data.state import LoadOutcome, StateFile
+from app.data.tunings import Tunings
 from app.engine.check import file_problem
 from app.engine.outcome import remote_devices
-from app.engine.protocol import EngineMessage, Failed, Hello, Loaded, LoadOptions, ModelInfo
+from app.engine.protocol import EngineMessage, Failed, Hello, Load, Loaded, LoadOptions, ModelInfo
 from app.engine.qt_client import EngineProcess, EngineState
 from app.logs import engine_log
 from app.settings import Settings
+from app.tuned import key_of, shape_of_file, with_tuning
 from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.presenters.status import status_facts
@@ -61,6 +63,9 @@ class EnginePresenter(QObject):
         self._offered: str | None = None  # the model of the chat on screen
         self._options: dict[str, Any] = {}
         self._after_load: Callable[[], None] | None = None
+        self._shape = ""  # of the model
+        self._asked = LoadOptions()
+        engine.settle_with(self._settled)
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
         engine.notice.connect(self._on_notice)
@@ -85,14 +90,20 @@ class EnginePresenter(QObject):
         """Load a model with its own settings; ``changes`` are kept with them first."""
         path = str(Path(path).absolute())
 
-        def go_on(problem: str | None) -> None:
+        def look() -> tuple[str | None, str]:
+            problem = file_problem(path)
+            return problem, shape_of_file(path) if problem is None else ""
+
+        def go_on(found: tuple[str | None, str]) -> None:
+            problem, shape = found
             if problem is None:
+                self._shape = shape
                 self._load(path, changes, then)
             else:
                 self._window.chat.notices.show_notice(Notice(_LOAD_FAILED, problem, "error"))
 
         # A file that can't be loaded must not cost the model that is.
-        tasks.run(lambda: file_problem(path), go_on, None, self)
+        tasks.run(look, go_on, None, self)
 
     def _load(
         self, path: str, changes: dict[str, Any] | None, then: Callable[[], None] | None
@@ -103,6 +114,7 @@ class EnginePresenter(QObject):
         hello = self._engine.state.hello
         if hello is not None and self._state.compatibility(hello.cpu, hello.engine):
             options = msgspec.structs.replace(options, compatibility=True)
+        self._asked = options
         if self._engine.state.model is not None and self._path != path:
             self._previous = self._path
         self._path = path
@@ -113,6 +125,34 @@ class EnginePresenter(QObject):
         self._state.begin_load(Path(path), self._options)
         self.loading.emit(path, options)
         self._load_id = self._engine.load(path, options)
+
+    # --- what was measured of it ---
+
+    @property
+    def asked(self) -> LoadOptions:
+        """How the model was asked for, without what was measured."""
+        return self._asked
+
+    @property
+    def tunings(self) -> Tunings | None:
+        """What is known of this engine on this computer, None before it has said what it is."""
+        hello = self._engine.state.hello
+        return None if hello is None else Tunings(self._state, cpu=hello.cpu, engine=hello.engine)
+
+    @property
+    def tuning_key(self) -> str:
+        """The name under which the model's tuning is kept, empty for none."""
+        return key_of(self._shape, self._asked)
+
+    def _settled(self, request: Load, hello: Hello) -> LoadOptions:
+        """Return the options of a load, now that the engine is known."""
+        needed = self._state.compatibility(hello.cpu, hello.engine)
+        compatibility = needed or request.options.compatibility
+        self._asked = msgspec.structs.replace(self._asked, compatibility=compatibility)
+        if not self._settings.get("tune"):
+            return self._asked
+        tunings = Tunings(self._state, cpu=hello.cpu, engine=hello.engine)
+        return with_tuning(self._asked, tunings.get(self.tuning_key))
 
     def forget_load(self) -> None:
         """The program ends by itself: a load that runs is not to be held against its model."""

@@ -25,9 +25,11 @@ from app.engine.protocol import (
     Loaded,
     LoadOptions,
     MemoryNow,
+    ModelInfo,
     Progress,
     QueryMemory,
     Started,
+    Tuned,
 )
 from app.engine.qt_client import EngineProcess, EngineState
 from app.engine.recording import load_record, memory_sample
@@ -92,6 +94,7 @@ class InspectorPresenter(QObject):
         self._panel: Any = None
         self._view: PanelView | None = None
         self._planner = LivePlan(state)
+        self.probing = False  # main memory is being measured
         self._before: MemorySample | None = None
         self._memory_id = 0
         self._drivers = DriverWatch(self)
@@ -196,13 +199,16 @@ class InspectorPresenter(QObject):
         state, cpu = self._state, hello.cpu
 
         def done(record: BandwidthRecord) -> None:
+            self.probing = False
             self._planner.bandwidth = record
             self._plan_again()
 
         def failed(error: Exception) -> None:
+            self.probing = False
             if not isinstance(error, MemoryError):
                 raise error
 
+        self.probing = True
         tasks.run(lambda: bandwidth_for(state, cpu, threads, size), done, failed, self)
 
     def _plan_again(self) -> None:
@@ -233,8 +239,8 @@ class InspectorPresenter(QObject):
         if isinstance(message, MemoryNow):
             if message.id == self._memory_id:
                 self.session.memory(self._sample(message))
-        elif isinstance(message, Loaded):
-            self._on_loaded(message)
+        elif isinstance(message, Loaded | Tuned):
+            self._on_loaded(message.model)
         elif self._concerns_the_screen(message):
             self._follow_turn(message)
         else:
@@ -308,14 +314,16 @@ class InspectorPresenter(QObject):
 
         tasks.run(lambda: busy_sentence([pid], _WATCHING_S), done, None, self)
 
-    def _on_loaded(self, message: Loaded) -> None:
+    def _on_loaded(self, model: ModelInfo) -> None:
+        """Take what was loaded, or runs another way now; either way the cache is empty."""
         hello = self._engine.state.hello
         if hello is None:
             return
-        self._planner.loaded(message.model)
+        self._cached_chat = None
+        self._planner.loaded(model)
         self._plan()
         record = load_record(
-            message.model,
+            model,
             hello,
             self._planner.options,
             plan=self.session.plan,

@@ -54,7 +54,15 @@ class LivePlan:
 
     def loaded(self, model: ModelInfo) -> None:
         """Take what the engine made of settings that were left to it."""
-        self.options = as_loaded(self.options, model)
+        if model.threads != self.threads:
+            self.bandwidth = None  # it was probed with as many as were asked for
+        self.options = msgspec.structs.replace(
+            as_loaded(self.options, model),
+            threads=model.threads,
+            threads_batch=model.threads_batch,
+            n_batch=model.n_batch,
+            n_ubatch=model.n_ubatch,
+        )
         flash = model.flash_attention
         self._engine_values = {"compatibility": model.compatibility}
         if flash is not None:
