@@ -319,8 +319,8 @@ TABLE: tuple[Setting, ...] = (
         "app",
         "Privacy",
         "Offline mode",
-        "Search and download no models. Without it they use the network too only when you ask for "
-        "them.",
+        "Search and download no models, and ask for no newer version. Without it, too, the network "
+        "is used only when you ask.",
         "bool",
         False,
         "now",

@@ -150,7 +150,7 @@ class Application(QObject):
             DownloadFits(self.engine, self.state, self.settings, self.inspector.freed_bytes),
             self,
         )
-        self.updates = UpdatesPresenter(self.window, self)
+        self.updates = UpdatesPresenter(self.window, self.settings, self)
         self.compare = ComparePresenter(
             self.scanner,
             self.engine,

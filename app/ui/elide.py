@@ -62,6 +62,8 @@ class ElidedLabel(QLabel):
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the frame of the style sheet, then as much of the text as fits."""
         painter = QPainter(self)
+        # Words of another direction than the window's keep their order: "4.2 GiB", not "GiB 4.2".
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
         option = QStyleOption()
         option.initFrom(self)
         self.style().drawPrimitive(QStyle.PrimitiveElement.PE_Widget, option, painter, self)

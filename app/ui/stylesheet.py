@@ -146,6 +146,10 @@ QCheckBox::indicator:checked {
 
 QSlider::groove:horizontal { background: ${well}; height: @4px@; border-radius: @2px@; }
 QSlider::sub-page:horizontal { background: ${accent}; height: @4px@; border-radius: @2px@; }
+QSlider[mirrored="true"]::sub-page:horizontal { background: ${well}; }
+QSlider[mirrored="true"]::add-page:horizontal {
+  background: ${accent}; height: @4px@; border-radius: @2px@;
+}
 QSlider::handle:horizontal {
   background: ${ink}; width: @12px@; height: @12px@; margin: -@4px@ 0; border-radius: @6px@;
 }

@@ -107,7 +107,7 @@ class FigureTable(QFrame):
             grid.setHorizontalHeaderItem(column, head)
         for row, texts in enumerate(view.rows):
             for column, text in enumerate(texts):
-                item = QTableWidgetItem(text)
+                item = QTableWidgetItem(_kept_in_order(text, mirrored=self.isRightToLeft()))
                 item.setFlags(Qt.ItemFlag.ItemIsEnabled)
                 item.setTextAlignment(other if column else first)
                 if row < len(view.cell_tips):
@@ -166,3 +166,8 @@ class FigureTable(QFrame):
             f"padding: 0 {theme.px(7)}px; }}"
         )
         self._space_rows()
+
+
+def _kept_in_order(text: str, *, mirrored: bool) -> str:
+    """Return a figure that keeps its unit behind it in scripts from right to left."""
+    return f"\u2066{text}\u2069" if mirrored else text

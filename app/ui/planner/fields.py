@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.elide import ElidedLabel
+from app.ui.look import set_look
 from app.ui.numbers import grouped
 from app.ui.theme import ThemeManager
 
@@ -112,6 +113,7 @@ class LogSlider(QSlider):
         self.setSingleStep(1)
         self.setPageStep(_OCTAVE)
         self.valueChanged.connect(self._on_position)
+        self._mirror()
 
     def set_limits(self, low: int, high: int) -> None:
         """Set the ends; the value stays."""
@@ -141,6 +143,16 @@ class LogSlider(QSlider):
             super().wheelEvent(event)
         else:
             event.ignore()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Fill from the other side in scripts that are read from right to left."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.LayoutDirectionChange:
+            self._mirror()
+
+    def _mirror(self) -> None:
+        # Qt turns the handle's way around, but not which part a style sheet fills.
+        set_look(self, "mirrored", self.isRightToLeft())
 
     @Slot(int)
     def _on_position(self, position: int) -> None:

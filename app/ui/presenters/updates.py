@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtNetwork import QNetworkAccessManager, QNetworkReply, QNetworkRequest
 from PySide6.QtWidgets import QMessageBox, QPushButton
 
+from app.settings import Settings
 from app.ui.main_window import MainWindow
 from app.updates import (
     MOST_ANSWER_BYTES,
@@ -33,9 +34,12 @@ class UpdatesPresenter(QObject):
 
     finished = Signal()
 
-    def __init__(self, window: MainWindow, parent: QObject | None = None) -> None:
+    def __init__(
+        self, window: MainWindow, settings: Settings, parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
         self._window = window
+        self._settings = settings
         self._network: QNetworkAccessManager | None = None
         self._reply: QNetworkReply | None = None
         self.dialog: QMessageBox | None = None
@@ -49,6 +53,9 @@ class UpdatesPresenter(QObject):
                 self.tr("This copy does not know where its releases are published."),
                 self.tr("Look where you got it from; it is version {0}.").format(version()),
             )
+            return
+        if self._settings.get("offline"):
+            self._tell_offline()
             return
         host = QUrl(url).host()
         box = self._box(
@@ -86,8 +93,17 @@ class UpdatesPresenter(QObject):
         box.open()
         self.finished.emit()
 
+    def _tell_offline(self) -> None:
+        self._tell(
+            self.tr("Offline mode is on: nobody is asked for a newer version."),
+            self.tr("Turn it off in the settings (Privacy), then look again."),
+        )
+
     def _fetch(self, url: str) -> None:
         if self._reply is not None:
+            return
+        if self._settings.get("offline"):  # turned on while the question stood
+            self._tell_offline()
             return
         if self._network is None:
             self._network = QNetworkAccessManager(self)

@@ -77,6 +77,7 @@ class TextButton(QAbstractButton):
         """Draw icon, word and a ring for the keyboard's focus."""
         style = self._host.style_in_force
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as the icon is placed
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         forward = self.underMouse() or self.hasFocus() or self.isDown()
         box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)

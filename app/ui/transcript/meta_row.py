@@ -179,6 +179,7 @@ class MetaRow(QWidget):
         """Draw the figures."""
         style = self._host.style_in_force
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # "0.2 s", not "s 0.2"
         line = style.px(22)
         metrics = QFontMetricsF(style.small_font)
         baseline = (line + metrics.ascent() - metrics.descent()) / 2

@@ -6,12 +6,14 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
+from app.settings import Settings
 from app.ui.main_window import MainWindow
 from app.ui.presenters.updates import UpdatesPresenter
 from app.ui.theme import ThemeManager
@@ -62,11 +64,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def presenter(qtbot: QtBot) -> Iterator[UpdatesPresenter]:
+def settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "settings.json")
+
+
+@pytest.fixture
+def presenter(qtbot: QtBot, settings: Settings) -> Iterator[UpdatesPresenter]:
     window = MainWindow(ThemeManager("dark", 100))
     qtbot.addWidget(window)
     window.show()
-    made = UpdatesPresenter(window, window)
+    made = UpdatesPresenter(window, settings, window)
     yield made
     if made.dialog is not None:
         made.dialog.close()
@@ -96,6 +103,28 @@ def test_nothing_is_sent_before_the_user_agrees(
     assert "127.0.0.1" in dialog.text()
     assert server.url in dialog.informativeText()
     press(presenter, "Cancel")
+    qtbot.wait(200)
+    assert server.asked == []
+
+
+def test_nothing_is_sent_in_offline_mode(
+    qtbot: QtBot, server: Server, presenter: UpdatesPresenter, settings: Settings
+) -> None:
+    settings.set("offline", True)
+    with qtbot.waitSignal(presenter.finished):
+        presenter.ask()
+    assert presenter.dialog is not None
+    assert presenter.dialog.text().startswith("Offline mode is on")
+    assert "settings" in presenter.dialog.informativeText()
+    assert "Ask" not in {button.text() for button in presenter.dialog.buttons()}
+    presenter.dialog.close()
+    # Also where it was turned on while the question stood.
+    settings.set("offline", False)
+    presenter.ask()
+    settings.set("offline", True)
+    press(presenter, "Ask")
+    assert presenter.dialog is not None
+    assert presenter.dialog.text().startswith("Offline mode is on")
     qtbot.wait(200)
     assert server.asked == []
 
