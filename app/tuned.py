@@ -13,6 +13,7 @@ __all__ = ["faster_rows", "kept_of", "key_of", "shape_of_file", "with_tuning"]
 
 _DEFAULTS = LoadOptions()
 _TOLD = 1.01  # gains below one per cent are not worth a word
+_DEEPER = 1.05  # a gain at depth is told where it is so much more than without
 
 
 def shape_of_file(path: str) -> str:
@@ -58,6 +59,15 @@ def with_tuning(options: LoadOptions, kept: KeptTuning | None) -> LoadOptions:
 
 
 def faster_rows(tuned: Tuned) -> tuple[TuneRow, ...]:
-    """Return what became faster by enough to be told, writing before reading."""
-    rows = (row for row in tuned.rows if row.after >= row.before * _TOLD)
+    """Return what became faster by enough to be told, writing before reading.
+
+    A gain at depth is left out where it says what the one without depth does.
+    """
+    gains = {(row.test, row.depth): row.after / row.before for row in tuned.rows}
+    rows = (
+        row
+        for row in tuned.rows
+        if gains[row.test, row.depth]
+        >= (_TOLD if row.depth == 0 else max(_TOLD, _DEEPER * gains.get((row.test, 0), 0.0)))
+    )
     return tuple(sorted(rows, key=lambda row: (row.test, row.depth)))
