@@ -72,7 +72,7 @@ QPushButton[kind="ink"] {
 QPushButton[kind="ink"]:hover { background: ${ink_hover}; border-color: ${ink_hover}; }
 QPushButton[kind="ink"]:focus { border: 1px solid ${accent}; }
 QPushButton[kind="ink"]:disabled {
-  background: ${pressed}; color: ${faint}; border-color: ${pressed};
+  background: ${pressed}; color: ${dim}; border-color: ${pressed};
 }
 QPushButton[kind="small"] { border-radius: @6px@; padding: @2px@ @9px@; font-size: @12pt@; }
 QPushButton[look="primary"] {

@@ -119,7 +119,9 @@ def _tokens(name: ThemeName, base: Mapping[str, str]) -> dict[str, QColor]:
     toward = 1.0 if dark else 0.0
     for token in TEXT_TOKENS:
         own_fill = [tokens[f"{_FILLS[token]}_fill"]] if token in _FILLS else []
-        tokens[token] = _readable(tokens[token], surfaces + own_fill, toward)
+        # Its text also stands on a button, below the pointer and pressed.
+        button = [_mix(raised, ink, 0.06), _mix(raised, ink, 0.1)] if token == "danger" else []
+        tokens[token] = _readable(tokens[token], surfaces + own_fill + button, toward)
     for token, value in _CODE[name].items():
         tokens[token] = _readable(QColor(value), [tokens["well"]], toward)
     tokens["code_comment"] = tokens["faint"]

@@ -23,8 +23,9 @@ from app.ui.compare.views import ColumnView
 from app.ui.elide import ElidedLabel
 from app.ui.theme import ThemeManager
 
-__all__ = ["AnswerCard"]
+__all__ = ["MARK_OPACITY", "AnswerCard"]
 
+MARK_OPACITY: Final = 0.24
 _LEAST_PX: Final = 96
 _MOST_PX: Final = 300
 _LINE_PERCENT: Final = 118.0
@@ -163,7 +164,7 @@ class AnswerCard(QFrame):
         view = self._view
         if view is not None and self.text.property("answer"):
             colour = QColor(self._themes.theme.colour("warning"))
-            colour.setAlphaF(0.24)
+            colour.setAlphaF(MARK_OPACITY)
             for start, end in _within_lines(view.answer, view.differing):
                 selection = QTextEdit.ExtraSelection()
                 shape = QTextCharFormat()

@@ -8,6 +8,7 @@ from typing import Final
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
+from app.ui.planner.chart import PLATE_OPACITY
 from app.ui.planner.views import BarPart, BarView
 from app.ui.theme import Theme
 from inspector.widgets.drawing import hatch_brush, rounded_ends
@@ -81,8 +82,18 @@ def draw_bar_name(painter: QPainter, theme: Theme, rect: QRectF, name: str) -> N
     room = rect.width() * 0.4
     text = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
     right = rect.left() + 0.9 * rect.width() - theme.px(6)
+    width = metrics.horizontalAdvance(text)
+    plate = QColor(theme.colour("panel"))
+    plate.setAlphaF(PLATE_OPACITY)  # the parts below it have colours on which no word can be read
+    side = theme.px(3)
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(plate)
+    box = QRectF(right - width - side, rect.top() + 1, width + 2 * side, rect.height() - 2)
+    painter.drawRoundedRect(box, side, side)
+    painter.restore()
     painter.setFont(font)
     painter.setPen(theme.colour("ink"))
-    width = metrics.horizontalAdvance(text)
     base = rect.center().y() + metrics.capHeight() / 2
     painter.drawText(QPointF(right - width, base), text)

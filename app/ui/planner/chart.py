@@ -24,11 +24,12 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.ui.theme import Theme, ThemeManager
 from inspector.widgets.text import tip
 
-__all__ = ["Chart"]
+__all__ = ["PLATE_OPACITY", "Chart"]
 
 _FONT_PX: Final = 10.5
 _HEIGHT_PX: Final = 146
 _STEPS: Final = 32
+PLATE_OPACITY: Final = 0.85  # of what words stand on, so that they can be read over an area
 
 
 class Chart(QWidget):
@@ -172,7 +173,7 @@ class Chart(QWidget):
                 return None
             taken.append(box.adjusted(-3, 0, 3, 0))
         plate = QColor(self.theme.colour("panel"))
-        plate.setAlphaF(0.7)
+        plate.setAlphaF(PLATE_OPACITY)
         painter.fillRect(box.adjusted(-2, 0, 2, 0), plate)
         painter.setPen(self.theme.colour(token))
         painter.drawText(QPointF(box.left(), box.top() + metrics.ascent()), text)

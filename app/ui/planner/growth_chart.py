@@ -15,9 +15,9 @@ from gguf_tools.units import GIB, MIB, format_bytes
 from inspector.planner_curves import GrowthCurve, GrowthPoint
 from inspector.planner_words import tokens
 
-__all__ = ["GrowthChart"]
+__all__ = ["FILL_OPACITY", "GrowthChart"]
 
-_FILL_OPACITY: Final = 0.35
+FILL_OPACITY: Final = 0.35
 _ROUND: Final = (1, 2, 2.5, 5, 10)
 
 
@@ -162,7 +162,7 @@ class GrowthChart(Chart):
             for at in reversed(low):
                 path.lineTo(at)
             colour = self.theme.colour(token)
-            colour.setAlphaF(_FILL_OPACITY)
+            colour.setAlphaF(FILL_OPACITY)
             painter.fillPath(path, colour)
         painter.setPen(QPen(self.theme.colour("compute"), 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)

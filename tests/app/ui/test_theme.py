@@ -5,12 +5,23 @@ import sys
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontInfo,
+    QFontMetricsF,
+    QImage,
+    QPainter,
+)
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.ui import theme as theme_module
-from app.ui.stylesheet import stylesheet
+from app.ui.compare.column import MARK_OPACITY
+from app.ui.planner.chart import PLATE_OPACITY
+from app.ui.planner.growth_chart import FILL_OPACITY
+from app.ui.stylesheet import _SHEET, stylesheet
 from app.ui.theme import ThemeManager, ThemeName, contrast_ratio, make_theme
 
 THEMES: tuple[ThemeName, ...] = ("dark", "light")
@@ -48,6 +59,14 @@ def test_text_meets_wcag_aa_on_every_surface(name: ThemeName, token: str) -> Non
         ("ink", "notice_fill"),
         ("warning", "warning_fill"),
         ("danger", "danger_fill"),
+        ("danger", "raised_hover"),
+        ("danger", "pressed"),
+        ("dim", "raised_hover"),
+        ("dim", "pressed"),
+        ("faint", "hover"),
+        ("good", "hover"),
+        ("warning", "hover"),
+        ("danger", "hover"),
         ("code_keyword", "well"),
         ("code_function", "well"),
         ("code_number", "well"),
@@ -59,6 +78,49 @@ def test_text_meets_wcag_aa_on_every_surface(name: ThemeName, token: str) -> Non
 def test_other_pairs_of_text_and_surface_meet_aa(name: ThemeName, text: str, surface: str) -> None:
     theme = make_theme(name)
     assert contrast_ratio(theme.colour(text), theme.colour(surface)) >= 4.5
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_every_rule_with_text_and_ground_meets_aa_disabled_ones_too(name: ThemeName) -> None:
+    """What is greyed still says something: what a button would do, what a field holds."""
+    theme, seen = make_theme(name), 0
+    for selector, rule in re.findall(r"([^{}]+)\{((?:\$\{[^}]*\}|[^{}])*)\}", _SHEET):
+        text = re.search(r"(?<![\w-])color: \$\{(\w+)\}", rule)
+        ground = re.search(r"(?<![\w-])background: \$\{(\w+)\}", rule)
+        if text is not None and ground is not None:
+            seen += 1
+            ratio = contrast_ratio(theme.colour(text[1]), theme.colour(ground[1]))
+            assert ratio >= 4.5, (selector.strip(), text[1], ground[1], ratio)
+    assert seen > 10
+
+
+def _laid_over(top: QColor, opacity: float, ground: QColor) -> QColor:
+    picture = QImage(1, 1, QImage.Format.Format_RGB32)
+    picture.fill(ground)
+    painter = QPainter(picture)
+    painter.setOpacity(opacity)
+    painter.fillRect(0, 0, 1, 1, top)
+    painter.end()
+    return picture.pixelColor(0, 0)
+
+
+@pytest.mark.parametrize("name", THEMES)
+@pytest.mark.parametrize("part", ["weights", "kv_used", "compute", "free"])
+def test_words_over_the_planner_s_colours_meet_aa(name: ThemeName, part: str) -> None:
+    colour = make_theme(name).colour
+    in_chart = _laid_over(colour(part), FILL_OPACITY, colour("panel"))
+    plate = _laid_over(colour("panel"), PLATE_OPACITY, in_chart)
+    for text in ("ink", "dim", "danger"):
+        assert contrast_ratio(colour(text), plate) >= 4.5, text
+    in_bar = _laid_over(colour("panel"), PLATE_OPACITY, colour(part))
+    assert contrast_ratio(colour("ink"), in_bar) >= 4.5
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_words_that_compare_marks_meet_aa(name: ThemeName) -> None:
+    colour = make_theme(name).colour
+    marked = _laid_over(colour("warning"), MARK_OPACITY, colour("panel"))
+    assert contrast_ratio(colour("ink"), marked) >= 4.5
 
 
 def test_tokens_that_can_be_read_stay_as_designed() -> None:
