@@ -17,7 +17,7 @@ import psutil
 from llama_cpp._ctypes_extensions import load_shared_library
 
 from app.engine.backend.library import LIBRARIES, lib
-from app.engine.packs import cpu_variants, find_packs
+from app.engine.packs import built_in_backends, cpu_variants, find_packs
 
 __all__ = ["VARIANT_VARIABLE", "load_backends"]
 
@@ -35,7 +35,10 @@ def load_backends() -> str | None:
     variants = cpu_variants(LIBRARIES)
     if variants:
         _load_built_in(library, variants)
+    built_in = built_in_backends(LIBRARIES)
     for pack in find_packs():
+        if pack.name in built_in:
+            continue  # its devices would be there twice
         if pack.problem is not None:
             print(pack.problem, file=sys.stderr)
             continue
