@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from app.data.tunings import KeptTuning, model_shape, tuning_key
-from app.engine.protocol import LoadOptions, Tuned, TuneRow, Tuning
+from app.data.state import StateFile
+from app.data.tunings import KeptTuning, Tunings, model_shape, tuning_key
+from app.engine.protocol import Hello, LoadOptions, Tuned, TuneRow, Tuning
 from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError
 
-__all__ = ["faster_rows", "kept_of", "key_of", "shape_of_file", "with_tuning"]
+__all__ = ["faster_rows", "kept_of", "key_of", "known_options", "shape_of_file", "with_tuning"]
 
 _DEFAULTS = LoadOptions()
 _TOLD = 1.01  # gains below one per cent are not worth a word
@@ -28,6 +29,23 @@ def shape_of_file(path: str) -> str:
 def key_of(shape: str, options: LoadOptions) -> str:
     """Return the name under which a model's tuning is kept, empty for a file without a shape."""
     return tuning_key(shape, msgspec.to_builtins(options)) if shape else ""
+
+
+def known_options(
+    state: StateFile, hello: Hello, path: str, options: LoadOptions, *, compatibility: bool
+) -> LoadOptions:
+    """Return options with what is known of a model on this machine.
+
+    Args:
+        state: where it is kept.
+        hello: of the engine.
+        path: the model.
+        options: as the user asked for them.
+        compatibility: the engine runs in that mode here.
+    """
+    asked = msgspec.structs.replace(options, compatibility=options.compatibility or compatibility)
+    tunings = Tunings(state, cpu=hello.cpu, engine=hello.engine)
+    return with_tuning(options, tunings.get(key_of(shape_of_file(path), asked)))
 
 
 def kept_of(tuning: Tuning) -> KeptTuning:

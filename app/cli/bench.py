@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from app.cli import tune
 from app.cli.engine import exit_code_of, open_engine
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes
@@ -82,6 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N,N",
         help="chats decoded side by side (default: 1)",
     )
+    parser.add_argument(
+        "--tune",
+        action="store_true",
+        help="find which threads, attention and micro-batch are fastest here instead, in some "
+        "seconds, and remember it for the window and the chat",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_flags(parser, "load", without=("sequences",))
     add_remote_flags(parser)
@@ -89,6 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
+    if arguments.tune:
+        return tune.run(arguments)
     state, settings = state_file(), Settings(default_paths().settings)
     results = []
     for file in arguments.files:

@@ -47,6 +47,7 @@ from app.engine.protocol import (
 from app.engine.templates.builtin import BUILTIN_TEMPLATES
 from app.paths import default_paths, starter_model
 from app.settings import Settings
+from app.tuned import known_options
 from inspector.records import TurnStats
 
 __all__ = ["add_arguments", "choose_model", "run", "statistics_line"]
@@ -330,7 +331,12 @@ def _chat(
     state: StateFile,
     file: str,
 ) -> int:
-    model = client.load(file, load_options(arguments, settings, file))
+    options = load_options(arguments, settings, file)
+    if client.hello is not None and settings.get("tune"):
+        options = known_options(
+            state, client.hello, file, options, compatibility=client.compatibility
+        )
+    model = client.load(file, options)
     _describe(model)
     state.set_last_model(Path(file))
     conversation = _Conversation(

