@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -29,6 +28,7 @@ from app.ui.compare.table import FigureTable
 from app.ui.compare.views import BarView, ColumnView, DotView, EarlierView, TableView
 from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper, icon_at_end
+from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
 from app.ui.theme import ThemeManager
 
@@ -183,13 +183,7 @@ class ComparePage(QWidget):
         self._column.addLayout(self._charts)
         self._column.addWidget(self.differences)
         self._column.addStretch(1)
-        self._area = QScrollArea(self)
-        self._area.setProperty("kind", "plain")
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setWidgetResizable(True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(self._content)
+        self._area = PageArea(self._content, self)
         self._head = self._make_head()
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QToolButton,
@@ -31,6 +30,7 @@ from app.ui.downloads.views import FileView, MessageView, PlaceView, RepositoryV
 from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
+from app.ui.page_area import PageArea
 from app.ui.shell.bars import NoticeArea
 from app.ui.theme import ThemeManager
 from app.ui.wrapping import WrappingRow
@@ -97,13 +97,7 @@ class GetModelsPage(QWidget):
         self._column.addWidget(self.notices)
         self._column.addLayout(self._middle, 1)
         self._column.addWidget(self.queue)
-        self._area = QScrollArea(self)
-        self._area.setProperty("kind", "plain")
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setWidgetResizable(True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(self._content)
+        self._area = PageArea(self._content, self)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(self._area)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QAction,
     QDragEnterEvent,
@@ -29,6 +29,7 @@ from app.ui.models.nothing import NothingPanel
 from app.ui.models.toolbar import Toolbar
 from app.ui.models.tree import LibraryTree
 from app.ui.models.views import FitView, GroupView, LibraryView, ScanView, VariantView
+from app.ui.page_area import PageArea
 from app.ui.shell.bars import NoticeArea
 from app.ui.shell.drop_hint import DropHint
 from app.ui.theme import ThemeManager
@@ -36,6 +37,8 @@ from app.ui.theme import ThemeManager
 __all__ = ["MOST_COMPARED", "ModelsPage"]
 
 MOST_COMPARED = 6
+
+_LEAST_PX = 240  # of the card: its head, three variants, and what can be done with them
 
 
 class ModelsPage(QWidget):
@@ -81,8 +84,10 @@ class ModelsPage(QWidget):
         self._view = LibraryView()
         self._scan: ScanView | None = None
         self._looked_in: tuple[str, ...] = ()
-        self.toolbar = Toolbar(themes, self)
-        self.notices = NoticeArea(themes, self)
+        self._content = QWidget()
+        self._content.setObjectName("modelsContent")
+        self.toolbar = Toolbar(themes, self._content)
+        self.notices = NoticeArea(themes, self._content)
         self.notices.hide()
         self.notices.shown_changed.connect(self.notices.setVisible)
         self.tree = LibraryTree(themes, self)
@@ -96,16 +101,19 @@ class ModelsPage(QWidget):
         self._rule = QFrame(self)
         self._rule.setObjectName("rule")
         self._rule.setFixedHeight(1)
-        self._card = QFrame(self)
+        self._card = QFrame(self._content)
         self._card.setObjectName("card")
         self._inner = QVBoxLayout(self._card)
         self._inner.addWidget(self._stack, 1)
         self._inner.addWidget(self._rule)
         self._inner.addWidget(self.actions_bar)
-        self._column = QVBoxLayout(self)
+        self._column = QVBoxLayout(self._content)
         self._column.addWidget(self.toolbar)
         self._column.addWidget(self.notices)
         self._column.addWidget(self._card, 1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(PageArea(self._content, self))
         self._hint = DropHint(themes, self)
         self._connect()
         themes.changed.connect(self._apply_theme)
@@ -223,6 +231,10 @@ class ModelsPage(QWidget):
         super().showEvent(event)
         (self.tree if self.tree.library.groups else self.toolbar.search).setFocus()
         self.shown.emit()
+
+    def minimumSizeHint(self) -> QSize:
+        """Allow any size: the page scrolls."""
+        return QSize(0, 0)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take model files and folders."""
@@ -379,3 +391,5 @@ class ModelsPage(QWidget):
         self._column.setSpacing(theme.px(14))
         self._inner.setContentsMargins(theme.px(8), theme.px(4), theme.px(4), 0)
         self._inner.setSpacing(0)
+        self._card.setMinimumHeight(theme.px(_LEAST_PX))
+        self.setStyleSheet(f"#modelsContent {{ background: {theme.css('background')}; }}")

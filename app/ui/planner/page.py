@@ -14,13 +14,13 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper, icon_at_end
+from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
 from app.ui.planner.batching_chart import BatchingChart
 from app.ui.planner.chart import Chart
@@ -132,13 +132,7 @@ class PlannerPage(QWidget):
         self._rest.hide()
         self._column.addWidget(self._rest, 1)
         self._column.addWidget(self.note)
-        self._area = QScrollArea(self)
-        self._area.setProperty("kind", "plain")
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setWidgetResizable(True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setWidget(self._content)
+        self._area = PageArea(self._content, self)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(0)
