@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import os
+import reprlib
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from app.endpoints import checked_endpoint
+from app.small_files import read_small
 from gguf_tools.split import parse_split
 
 __all__ = [
@@ -84,21 +86,32 @@ class Setting:
         return _CHECKS[self.kind](self, value)
 
 
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 80
+
+
+def _brief(value: object) -> str:
+    """Return a value as a sentence can hold it: a file may say a number of 4,000 digits."""
+    return _BRIEF.repr(value)
+
+
 def _check_bool(setting: Setting, value: object) -> bool:
     if isinstance(value, bool):
         return value
-    raise SettingError(f"{setting.label} is either on or off, not {value!r}.")
+    raise SettingError(f"{setting.label} is either on or off, not {_brief(value)}.")
 
 
 def _check_number(setting: Setting, value: object) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise SettingError(f"{setting.label} is a number, not {value!r}.")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SettingError(f"{setting.label} is a number, not {_brief(value)}.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SettingError(f"{setting.label} is a number, not {_brief(value)}.")
     if setting.kind == "int" and value != int(value):
-        raise SettingError(f"{setting.label} is a whole number, not {value!r}.")
+        raise SettingError(f"{setting.label} is a whole number, not {_brief(value)}.")
     low, high = setting.minimum, setting.maximum
     if (low is not None and value < low) or (high is not None and value > high):
         raise SettingError(
-            f"{setting.label} lies between {low:,.10g} and {high:,.10g}, not {value!r}."
+            f"{setting.label} lies between {low:,.10g} and {high:,.10g}, not {_brief(value)}."
         )
     return int(value) if setting.kind == "int" else float(value)
 
@@ -107,20 +120,20 @@ def _check_choice(setting: Setting, value: object) -> str:
     names = [name for name, _ in setting.choices]
     if isinstance(value, str) and value in names:
         return value
-    raise SettingError(f"{setting.label} is one of {', '.join(names)}, not {value!r}.")
+    raise SettingError(f"{setting.label} is one of {', '.join(names)}, not {_brief(value)}.")
 
 
 def _check_text(setting: Setting, value: object) -> str:
     if isinstance(value, str):
         return _accepted(setting, value)
-    raise SettingError(f"{setting.label} is a text, not {value!r}.")
+    raise SettingError(f"{setting.label} is a text, not {_brief(value)}.")
 
 
 def _check_lines(setting: Setting, value: object) -> tuple[str, ...]:
     if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         accepted = tuple(_accepted(setting, item) for item in value)
         return accepted if setting.accept is None else tuple(dict.fromkeys(accepted))
-    raise SettingError(f"{setting.label} is a list of texts, not {value!r}.")
+    raise SettingError(f"{setting.label} is a list of texts, not {_brief(value)}.")
 
 
 def _accepted(setting: Setting, text: str) -> str:
@@ -984,7 +997,7 @@ class Settings:
         if self._path is None:
             return
         try:
-            raw = self._path.read_bytes()
+            raw = read_small(self._path)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -1040,7 +1053,11 @@ class Settings:
         if self._path is None:
             return
         data = {"version": 1, "app": self._app, "models": self._models, "presets": self._presets}
-        atomic_write(self._path, json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8"))
+        try:
+            raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8")
+        except UnicodeEncodeError:  # the path of a model whose name is no valid text
+            raw = json.dumps(data, indent=1).encode("ascii")
+        atomic_write(self._path, raw)
 
 
 def _checked_preset(values: Mapping[str, object]) -> dict[str, Any]:

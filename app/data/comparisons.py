@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app.settings import atomic_write
+from app.small_files import read_small
 from inspector.compare.records import ComparisonRecord, decode_comparison, encode_comparison
 
 __all__ = ["ComparisonEntry", "Comparisons"]
@@ -89,9 +90,7 @@ class Comparisons:
 
     def _read(self, path: Path) -> ComparisonRecord | None:
         try:
-            if path.stat().st_size > _MOST_BYTES:
-                return None
-            return decode_comparison(path.read_bytes())
+            return decode_comparison(read_small(path, _MOST_BYTES))
         except OSError:
             return None
         except ValueError as error:

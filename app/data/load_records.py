@@ -14,6 +14,7 @@ from typing import Final
 
 from app.data.records import Message
 from app.settings import atomic_write
+from app.small_files import read_small
 from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
 
 __all__ = ["LoadRecords", "turn_records"]
@@ -53,9 +54,7 @@ class LoadRecords:
             return known
         path = self._path(record_id)
         try:
-            if path.stat().st_size > _MAX_BYTES:
-                return None
-            record = decode_record(path.read_bytes(), LoadRecord)
+            record = decode_record(read_small(path, _MAX_BYTES), LoadRecord)
         except OSError:
             return None
         except ValueError as error:

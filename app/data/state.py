@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from app.settings import atomic_write
+from app.small_files import read_small
 
 __all__ = ["BadLoad", "LoadOutcome", "StateFile"]
 
@@ -158,7 +159,7 @@ class StateFile:
         try:
             if self._path.stat().st_size > _MAX_BYTES:
                 raise ValueError("too large")
-            data = json.loads(self._path.read_bytes())
+            data = json.loads(read_small(self._path))
             if not isinstance(data, dict):
                 raise ValueError("not an object")
         except OSError:

@@ -211,7 +211,8 @@ class EngineClient:
             raise self._died()
         if isinstance(message, ProtocolError):
             self.close()
-            raise EngineError(f"The engine sent something unreadable: {message}")
+            words = str(message)[:200]
+            raise EngineError(f"The engine sent something unreadable and was ended: {words}.")
         return message
 
     def _died(self) -> WorkerDied:
@@ -239,7 +240,11 @@ class EngineClient:
         if self._process is None or self._process.stdin is None:
             raise EngineError("The engine is not running.")
         try:
-            self._process.stdin.write(encode_line(request))
+            line = encode_line(request)
+        except ProtocolError as error:
+            raise EngineError(f"This can't be sent to the engine: {error}.") from error
+        try:
+            self._process.stdin.write(line)
             self._process.stdin.flush()
         except OSError:
             # Its end is told by the reading side, which knows the cause.

@@ -56,7 +56,8 @@ class WorkerEnd:
 
     ``code`` is what the process returned: negative for a signal on POSIX, an NTSTATUS on Windows.
     ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr, ``remotes`` the
-    devices of other computers that it worked with.
+    devices of other computers that it worked with. ``unreadable`` says what was wrong with a line
+    of its protocol, for which we ended it.
     """
 
     code: int
@@ -64,6 +65,7 @@ class WorkerEnd:
     asked: bool = False
     last_lines: tuple[str, ...] = ()
     remotes: tuple[DeviceInfo, ...] = ()
+    unreadable: str = ""
 
     @property
     def lost_remotes(self) -> tuple[DeviceInfo, ...]:
@@ -102,6 +104,11 @@ class WorkerEnd:
     def sentence(self) -> str:
         """Say in one sentence what happened."""
         when = _PHASE_WORDS[self.phase]
+        if self.unreadable:
+            return (
+                f"The engine sent something unreadable {when} and was ended: "
+                f"{self.unreadable[:200]}."
+            )
         if self.out_of_memory:
             return f"The engine ran out of memory {when}."
         if self.illegal_instruction:
@@ -149,6 +156,10 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
     was asked can be asked again (``can_repeat``: no text came yet). A shortage of memory never
     does: the same load would meet the same shortage.
     """
+    if end.unreadable:
+        return Recovery(
+            False, compatibility, end.sentence, ("Load the model again", "Install Plimsoll again")
+        )
     if end.out_of_memory:
         return Recovery(
             False,

@@ -290,7 +290,7 @@ class EngineProcess(QObject):
         try:
             self._worker.process.write(encode_line(request))
         except ProtocolError as error:
-            self._fail(request.id, f"This is too long to send to the engine: {error}")
+            self._fail(request.id, f"This can't be sent to the engine: {error}.")
 
     def _write_load(self, request: Load, hello: Hello) -> None:
         if self._settle is not None:
@@ -343,7 +343,9 @@ class EngineProcess(QObject):
         try:
             message = decode_message(line)
         except ProtocolError as error:
-            self.notice.emit(self.tr("The engine sent something unreadable: {0}").format(error))
+            # An answer is missing now that somebody waits for; nothing after it can be trusted.
+            if self._worker is not None:
+                self._worker.distrust(str(error))
             return
         if isinstance(message, Hello):
             self._on_hello(message)
@@ -355,11 +357,12 @@ class EngineProcess(QObject):
 
     def _on_hello(self, hello: Hello) -> None:
         if hello.protocol != PROTOCOL_VERSION:
-            self.notice.emit(
-                self.tr("The engine process is of another version; install Plimsoll again.")
-            )
+            sentence = self.tr("The engine process is of another version; install Plimsoll again.")
+            self.notice.emit(sentence)
+            self._load = None
             self._retire()
-            self._set(status="lost")
+            self._set(status="lost", path=None, sentence=sentence)
+            self._fail_pending(sentence)
             return
         self._set(hello=hello, pid=hello.pid)
         for server in hello.remotes:
@@ -445,6 +448,7 @@ class EngineProcess(QObject):
             _PHASES.get(self._state.status, "idle"),
             last_lines=tuple(worker.last_lines),
             remotes=self._remotes_in_use(),
+            unreadable=worker.unreadable,
         )
         worker.deleteLater()
         recovery = recovery_after(
@@ -535,6 +539,7 @@ class _Worker(QObject):
         self.process = QProcess(self)
         self.last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.exit_code = 0
+        self.unreadable = ""  # what was wrong with a line, after which nothing is read
         self._splitter = LineSplitter()
         self._errors = LineSplitter()
         self._orders = iter((self.process.terminate, self.process.kill))
@@ -556,6 +561,14 @@ class _Worker(QObject):
         program, *arguments = launch.worker_argv()
         self.process.start(program, arguments)
 
+    def distrust(self, why: str) -> None:
+        """Read nothing more and end the process; `gone` follows."""
+        self.unreadable = self.unreadable or why
+        self.process.kill()
+
+    def _is_trusted(self) -> bool:
+        return not self.unreadable
+
     def leave(self) -> None:
         """Close stdin; terminate after 2 s, kill after 2 s more."""
         if self.process.state() == QProcess.ProcessState.NotRunning:
@@ -574,12 +587,14 @@ class _Worker(QObject):
     @Slot()
     def _on_output(self) -> None:
         data = self.process.readAllStandardOutput().data()
+        if not self._is_trusted():
+            return
         try:
             for line in self._splitter.feed(bytes(data)):
-                self.line.emit(line)
+                if self._is_trusted():
+                    self.line.emit(line)
         except ProtocolError as error:
-            self.last_lines.append(str(error))
-            self.process.kill()
+            self.distrust(str(error))
 
     @Slot()
     def _on_error_output(self) -> None:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,6 +158,13 @@ class Worker:
             self._fail(request.id, failure)
         except Aborted:
             self._fail(request.id, EngineFailure("cancelled", "Cancelled."))
+        except Exception as error:
+            # A request that nobody foresaw must not take the model with it.
+            traceback.print_exc()
+            self._fail(
+                request.id,
+                EngineFailure("engine", f"The engine can't do this: {_in_a_line(error)}."),
+            )
         finally:
             self._serve_small()
 
@@ -475,6 +483,11 @@ class Worker:
                 reasoning_open=outcome.reasoning_open,
             )
         )
+
+
+def _in_a_line(error: Exception) -> str:
+    words = " ".join(str(error).split())[:200].rstrip(".")
+    return words or type(error).__name__
 
 
 def main() -> int:

@@ -123,7 +123,7 @@ class HubProcess(QObject):
         for line in lines:
             try:
                 answer = decode_answer(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 log.warning("the hub process sent something unreadable")
                 continue
             self._deliver(answer)

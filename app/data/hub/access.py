@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.settings import atomic_write
+from app.small_files import read_small
 
 __all__ = ["forget_token", "keep_token", "kept_token", "token_path"]
 
@@ -23,11 +24,15 @@ def token_path(data: Path) -> Path:
 def kept_token(data: Path) -> str | None:
     """Return the token that was kept, None if there is none."""
     try:
-        with token_path(data).open("rb") as file:
-            text = file.read(_MAX_BYTES).decode("ascii").strip()
+        text = read_small(token_path(data), _MAX_BYTES).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return None
-    return text or None
+    return text if _looks_like_one(text) else None
+
+
+def _looks_like_one(token: str) -> bool:
+    # It becomes part of a request's head, where the end of a line would begin another field.
+    return bool(token) and token.isascii() and token.isprintable() and " " not in token
 
 
 def keep_token(data: Path, token: str) -> None:
@@ -38,7 +43,7 @@ def keep_token(data: Path, token: str) -> None:
         OSError: it can't be written.
     """
     token = token.strip()
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
+    if not _looks_like_one(token):
         raise ValueError("An access token has letters, digits and signs, and no blanks.")
     atomic_write(token_path(data), token.encode("ascii"))
     token_path(data).chmod(0o600)

@@ -35,9 +35,18 @@ def encode_line(message: Request | EngineMessage) -> bytes:
     try:
         line = _encoder.encode(message) + b"\n"
     except UnicodeEncodeError as error:
-        raise ProtocolError(f"a text that is no valid Unicode: {error}") from error
+        # On Linux a file's name may be any bytes, of which Python makes such texts.
+        wrong = ascii(error.object[max(0, error.start - 20) : error.end + 10])
+        raise ProtocolError(
+            f"{wrong} has a character that is no text; if it is a file's name, rename the file"
+        ) from error
+    except (OverflowError, ValueError) as error:
+        raise ProtocolError(f"a number in it is too large ({error})") from error
     if len(line) > MAX_LINE_BYTES:
-        raise ProtocolError(f"a message of {len(line)} bytes is over {MAX_LINE_BYTES}")
+        raise ProtocolError(
+            f"it is longer ({len(line) >> 20:,} MiB) than a message can be "
+            f"({MAX_LINE_BYTES >> 20} MiB)"
+        )
     return line
 
 

@@ -1,0 +1,29 @@
+"""Reading files of ours that somebody else may have put there: a pipe, a device, a huge one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+__all__ = ["MAX_SMALL_BYTES", "read_small"]
+
+MAX_SMALL_BYTES = 16 * 1024 * 1024
+
+
+def read_small(path: Path, limit_bytes: int = MAX_SMALL_BYTES) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        OSError: it can't be read, is no plain file (reading a pipe would never end), or is larger
+            than ``limit_bytes``.
+    """
+    about = path.stat()  # before it is opened: opening a pipe waits for a writer
+    if stat.S_ISDIR(about.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
+    if about.st_size > limit_bytes:
+        raise OSError(errno.EFBIG, "it is far too large", str(path))
+    return path.read_bytes()
