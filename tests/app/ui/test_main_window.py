@@ -182,6 +182,7 @@ def test_on_a_narrow_window_the_column_asked_for_last_stays(
         "text_smaller",
         "text_normal",
         "logs",
+        "updates",
         "about",
     ],
 )
