@@ -212,11 +212,12 @@ def test_dialogs_fit_a_small_screen_with_large_text(program: Program, dialog: st
 def test_scroll_areas_are_left_by_tab(program: Program) -> None:
     """A text that swallows Tab is a trap for those who have only a keyboard."""
     fill(program.app)
-    traps = []
-    for page in PAGES:
-        for widget in takes_focus(_show(program, page)):
-            if isinstance(widget, QPlainTextEdit | QTextEdit) and not widget.tabChangesFocus():
-                traps.append(f"{page}: {described(widget)}")
+    traps = [
+        f"{page}: {described(widget)}"
+        for page in PAGES
+        for widget in takes_focus(_show(program, page))
+        if isinstance(widget, QPlainTextEdit | QTextEdit) and not widget.tabChangesFocus()
+    ]
     assert not traps
 
 

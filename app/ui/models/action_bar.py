@@ -105,6 +105,8 @@ class ActionBar(QWidget):
     def _fit(self) -> None:
         margins, gap = self._row.contentsMargins(), self._row.spacing()
         room = self.width() - margins.left() - margins.right()
+        kept = sum(b.sizeHint().width() + gap for b in (self.more, self.chat))
+        self._words.setVisible(room - kept >= self._words.minimumSizeHint().width())
         room -= self._themes.theme.px(_WORDS_PX) + gap
         # The first of these is what is left out last.
         for button in (self.more, self.chat, self.compare, self.make, self.plan, self.details):
