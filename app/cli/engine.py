@@ -29,6 +29,8 @@ def open_engine(
         needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine),
         on_notice=on_notice,
         remember_compatibility=remember,
+        may_repack=lambda hello: not state.repack_fails(hello.cpu, hello.engine),
+        repack_failed=lambda hello: state.set_repack_fails(hello.cpu, hello.engine),
         remotes=remotes,
     )
 

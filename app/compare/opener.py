@@ -26,6 +26,8 @@ def opener(state: StateFile, remotes: Sequence[str] | None = None) -> OpenClient
             needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine),
             on_notice=on_notice,
             remember_compatibility=remember,
+            may_repack=lambda hello: not state.repack_fails(hello.cpu, hello.engine),
+            repack_failed=lambda hello: state.set_repack_fails(hello.cpu, hello.engine),
             remotes=remotes,
         )
 

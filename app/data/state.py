@@ -84,6 +84,15 @@ class StateFile:
         key = _machine(cpu, engine)
         self._change(lambda data: _object(data, "compatibility").update({key: needed}))
 
+    def repack_fails(self, cpu: str, engine: str) -> bool:
+        """Tell whether this engine build died of repacked kernels in compatibility mode here."""
+        return self._object("repack_fails").get(_machine(cpu, engine)) is True
+
+    def set_repack_fails(self, cpu: str, engine: str) -> None:
+        """Remember that an engine build died of repacked kernels on a processor."""
+        key = _machine(cpu, engine)
+        self._change(lambda data: _object(data, "repack_fails").update({key: True}))
+
     # --- loads that went wrong --------------------------------------------------------------
 
     def begin_load(self, path: Path, options: Mapping[str, Any]) -> None:

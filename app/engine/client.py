@@ -83,8 +83,10 @@ class EngineClient:
 
     ``needs_compatibility`` tells from the hello whether compatibility mode is known to be needed.
     ``on_notice`` gets sentences that a person should see (a restart in compatibility mode).
-    ``remember_compatibility`` is called when that mode turned out to be needed. ``remotes`` are
-    addresses of RPC servers to use, None those of the environment.
+    ``remember_compatibility`` is called when that mode turned out to be needed. ``may_repack``
+    tells whether repacked kernels may be tried in it, and ``repack_failed`` is called when the
+    engine died of them; a load goes on without. ``remotes`` are addresses of RPC servers to use,
+    None those of the environment.
     """
 
     def __init__(
@@ -93,6 +95,8 @@ class EngineClient:
         needs_compatibility: Callable[[Hello], bool] | None = None,
         on_notice: Callable[[str], None] | None = None,
         remember_compatibility: Callable[[Hello], None] | None = None,
+        may_repack: Callable[[Hello], bool] | None = None,
+        repack_failed: Callable[[Hello], None] | None = None,
         stderr: Callable[[str], None] | None = None,
         remotes: Sequence[str] | None = None,
     ) -> None:
@@ -102,6 +106,9 @@ class EngineClient:
         self._needs_compatibility = needs_compatibility
         self._on_notice = on_notice
         self._remember = remember_compatibility
+        self._may_repack = may_repack
+        self._repack_failed = repack_failed
+        self._repacks = False  # the model that is loaded, or being loaded
         self._stderr_sink = stderr
         self._ids = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
@@ -229,6 +236,10 @@ class EngineClient:
             self.compatibility = True
             if self._remember is not None and self.hello is not None:
                 self._remember(self.hello)
+        if self._repacks and end.crashed:
+            self._repacks = False
+            if self._repack_failed is not None and self.hello is not None:
+                self._repack_failed(self.hello)
         return WorkerDied(end, recovery)
 
     def new_id(self) -> int:
@@ -302,21 +313,30 @@ class EngineClient:
             RequestFailed, WorkerDied: it can't be loaded.
         """
         options = options or LoadOptions()
-        if self.compatibility and not options.compatibility:
-            options = msgspec.structs.replace(options, compatibility=True)
-        try:
-            info = self._load_once(path, options, on_progress)
-        except WorkerDied as death:
-            if not death.recovery.restart:
-                raise
-            if self._on_notice is not None:
-                self._on_notice(death.recovery.sentence)
-            self.start()
-            options = msgspec.structs.replace(options, compatibility=True)
-            info = self._load_once(path, options, on_progress)
+        while True:
+            wanted = self._as_needed(options)
+            self._repacks = wanted.repack
+            try:
+                info = self._load_once(path, wanted, on_progress)
+                break
+            except WorkerDied as death:
+                # Without what it died of; each can be left out once.
+                if not (wanted.repack and death.end.crashed):
+                    if wanted.compatibility or not death.recovery.restart:
+                        raise
+                    if self._on_notice is not None:
+                        self._on_notice(death.recovery.sentence)
+                self.start()
         self._loaded = (path, options)
         self._in_use = remote_devices(info.devices, info.devices_used)
         return info
+
+    def _as_needed(self, options: LoadOptions) -> LoadOptions:
+        """Return options in compatibility mode where this computer needs it."""
+        if not self.compatibility or options.compatibility or self.hello is None:
+            return options
+        repack = self._may_repack is not None and self._may_repack(self.hello)
+        return msgspec.structs.replace(options, compatibility=True, repack=repack)
 
     def _load_once(
         self, path: str, options: LoadOptions, on_progress: Callable[[float], None] | None

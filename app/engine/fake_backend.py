@@ -7,7 +7,9 @@ protocol are the real ones. The script is a JSON file named by ``PLIMSOLL_FAKE_E
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -53,6 +55,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
     ``speeds`` multiplies both rates where a setting has a value, as {"flash_attention=off": 2}.
     ``own_time`` lets time pass by the rates alone, for measurements that are exact.
+    ``repack_kills`` ends the process where repacked kernels are tried in compatibility mode.
     """
 
     n_ctx: int = 4096
@@ -72,6 +75,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     remotes: tuple[RemoteInfo, ...] = ()
     speeds: dict[str, float] = {}
     own_time: bool = False
+    repack_kills: bool = False
 
 
 class _Clock:
@@ -363,6 +367,9 @@ class FakeEngine:
     def load(self, path: str, options: LoadOptions, progress: Callable[[float], bool]) -> _Model:
         """Pretend to load, at the script's pace."""
         script = self._script
+        repacked = options.compatibility and options.repack
+        if repacked and script.repack_kills:
+            os.kill(os.getpid(), signal.SIGILL)
         steps = max(1, round(script.load_s / 0.02))
         for step in range(steps):
             if not progress(step / steps):
@@ -403,6 +410,7 @@ class FakeEngine:
             threads=1,
             threads_batch=1,
             compatibility=options.compatibility,
+            repacked=repacked,
             sequences=options.sequences,
             memory=script.memory,
             template="file",

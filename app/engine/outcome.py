@@ -33,6 +33,9 @@ _PHASE_WORDS: dict[Phase, str] = {
 _WINDOWS_ILLEGAL_INSTRUCTION = 0xC000001D
 _WINDOWS_ACCESS_VIOLATION = 0xC0000005
 _WINDOWS_NO_MEMORY = 0xC0000017
+_WINDOWS_ABORT = 0xC0000409
+_WINDOWS_CRASHES = {_WINDOWS_ILLEGAL_INSTRUCTION, _WINDOWS_ACCESS_VIOLATION, _WINDOWS_ABORT}
+_CRASHES = {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"}
 _MEMORY_WORDS = re.compile(
     r"out of memory|failed to allocate|unable to allocate|bad_alloc|cannot allocate memory"
     r"|ErrorOutOfDeviceMemory|insufficient memory",
@@ -92,6 +95,13 @@ class WorkerEnd:
         return self.signal_name == "SIGILL" or (
             self.code & 0xFFFFFFFF == _WINDOWS_ILLEGAL_INSTRUCTION
         )
+
+    @property
+    def crashed(self) -> bool:
+        """Tell whether it ended by a fault of its own, and not because somebody wanted it."""
+        return (
+            self.signal_name in _CRASHES or self.code & 0xFFFFFFFF in _WINDOWS_CRASHES
+        ) and not self.out_of_memory
 
     @property
     def out_of_memory(self) -> bool:

@@ -105,6 +105,7 @@ class EngineProcess(QObject):
         message(EngineMessage): every answer; a request whose worker died gets a `Failed`.
         notice(str): a sentence a person should see.
         compatibility_needed(Hello): this computer and build need compatibility mode.
+        repack_failed(Hello): the engine died of repacked kernels in that mode.
         log_line(str): a line of the worker's stderr.
         closed(): after `close`, when no process is left.
     """
@@ -113,6 +114,7 @@ class EngineProcess(QObject):
     message = Signal(object)
     notice = Signal(str)
     compatibility_needed = Signal(object)
+    repack_failed = Signal(object)
     log_line = Signal(str)
     closed = Signal()
 
@@ -454,6 +456,13 @@ class EngineProcess(QObject):
         recovery = recovery_after(
             end, compatibility=self._state.compatibility, can_repeat=not self._began
         )
+        if self._load is not None and self._load.options.repack and end.crashed:
+            hello = self._state.hello
+            if hello is not None:
+                self.repack_failed.emit(hello)
+            if end.phase == "load":
+                self._load_again(repack=False)
+                return
         if recovery.compatibility and not self._state.compatibility:
             hello = self._state.hello
             self._set(compatibility=True)
@@ -474,7 +483,12 @@ class EngineProcess(QObject):
     def _restart_compatible(self, recovery: Recovery) -> None:
         assert self._load is not None
         self.notice.emit(recovery.sentence)
-        options = msgspec.structs.replace(self._load.options, compatibility=True)
+        self._load_again(compatibility=True)
+
+    def _load_again(self, **changes: bool) -> None:
+        """Load the same model into a new process; a request that waits is sent again after it."""
+        assert self._load is not None
+        options = msgspec.structs.replace(self._load.options, **changes)
         self._load = msgspec.structs.replace(self._load, options=options)
         self._pending[self._load.id] = self._load
         if self._resend is not None and self._resend.id not in self._pending:

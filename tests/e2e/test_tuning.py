@@ -63,7 +63,7 @@ def test_it_is_measured_once_told_and_remembered(
     program = begin(open_program(tiny))
     program.until(lambda: "tuned" in program.notices())
     assert said(program).startswith("Measured what is fastest here: ")
-    assert said(program).endswith(" to read, flash attention off: +50 % writing, +50 % reading.")
+    assert said(program).endswith(" to read, flash attention off: +50\u00a0% writing, +50\u00a0% reading.")
     assert flash(program) is False
     assert program.app.engine.state.status == "ready"
     kept = known(program)

@@ -25,6 +25,7 @@ from app.engine.backend.model import LlamaModel, memory_kind, metadata
 from app.engine.backend.placing import Placing, place
 from app.engine.backend.quantize import quantize
 from app.engine.backend.remote import Remotes, keep_alive
+from app.engine.backend.repacking import repack
 from app.engine.backend.retuning import Contexts
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, DryRunResult, EngineFailure, QuantizeJob
@@ -34,6 +35,7 @@ from gguf_tools.units import format_bytes
 
 __all__ = ["LlamaEngine"]
 
+_GEMM_TOKENS = 8  # few enough, and more than kernels for single vectors take
 _MEMORY_ADVICE = (
     "Use a smaller context",
     "Put fewer layers on the GPU",
@@ -129,6 +131,12 @@ class LlamaEngine:
 
         parameters = model_parameters(options, lib.llama_progress_callback(on_progress))
         placing.apply(parameters)
+        repacked = (
+            options.compatibility
+            and options.repack
+            and not placing.devices
+            and repack(parameters, path, self.system_info)
+        )
         model = lib.llama_model_load_from_file(path.encode("utf-8", "surrogateescape"), parameters)
         if given_up:
             if model:
@@ -137,7 +145,9 @@ class LlamaEngine:
         if not model:
             raise self._load_failure("The model can't be loaded.")
         try:
-            return self._with_context(model, path, options, progress)
+            made = self._with_context(model, path, options, progress, repacked=repacked)
+            made.info = msgspec.structs.replace(made.info, repacked=repacked)
+            return made
         except BaseException:
             lib.llama_model_free(model)
             raise
@@ -148,6 +158,8 @@ class LlamaEngine:
         path: str,
         options: LoadOptions,
         progress: Callable[[float], bool],
+        *,
+        repacked: bool,
     ) -> LlamaModel:
         settled = settle(options, lib.llama_model_n_ctx_train(model))
         flag = AbortFlag()
@@ -164,7 +176,7 @@ class LlamaEngine:
             vocab = LlamaVocabulary(model)
             if not progress(1.0):
                 raise Aborted
-            self._warm_up(model, context)
+            self._warm_up(model, context, _GEMM_TOKENS if repacked else 2)
             info = self._describe(model, context, path, settled)
             return LlamaModel(
                 model,
@@ -179,13 +191,13 @@ class LlamaEngine:
             lib.llama_free(context)
             raise
 
-    def _warm_up(self, model: Any, context: Any) -> None:
-        """Evaluate two tokens: pages weights in, and an instruction that this processor does not
+    def _warm_up(self, model: Any, context: Any, count: int) -> None:
+        """Evaluate some tokens: pages weights in, and an instruction that this processor does not
         have ends the worker here, at load, where nothing is lost.
         """
         vocab = lib.llama_model_get_vocab(model)
         wanted = (lib.llama_vocab_bos(vocab), lib.llama_vocab_eos(vocab))
-        tokens = [max(token, 0) for token in wanted]
+        tokens = [max(wanted[index % 2], 0) for index in range(count)]
         array = (lib.llama_token * len(tokens))(*tokens)
         lib.llama_set_warmup(context, True)
         lib.llama_decode(context, lib.llama_batch_get_one(array, len(tokens)))

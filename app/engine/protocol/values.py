@@ -75,6 +75,8 @@ class LoadOptions(Value, frozen=True, kw_only=True):
     draft_tokens: int = 4  # most tokens it drafts a step
     unified: bool | None = None  # one cache for all sequences; None: if there are several
     compatibility: bool = False  # use_extra_bufts off: no AMX, no repacked kernels
+    # In that mode, repacked kernels all the same. The worker may die of it: ask again without.
+    repack: bool = False
     template: str | None = None  # name of a built-in chat template, in place of the file's
     # Devices that layers are offloaded to, by name or address: "CUDA0,10.0.0.5:50052"; None: all,
     # "none": the processor alone.
@@ -230,3 +232,4 @@ class ModelInfo(Value, frozen=True, kw_only=True):
     layers_asked: int = 0  # as the options ask for them; all is ``layers_total``
     sequences: int = 1  # replies that it can write at once
     draft: str | None = None  # name of its draft model
+    repacked: bool = False  # repacked kernels in compatibility mode

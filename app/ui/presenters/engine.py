@@ -70,6 +70,7 @@ class EnginePresenter(QObject):
         engine.message.connect(self._on_message)
         engine.notice.connect(self._on_notice)
         engine.compatibility_needed.connect(self._on_compatibility_needed)
+        engine.repack_failed.connect(self._on_repack_failed)
         engine.log_line.connect(engine_log.info)
         window.header.model.cancel_requested.connect(self.cancel_load)
         window.chat.notices.chosen.connect(self._on_choice)
@@ -148,7 +149,14 @@ class EnginePresenter(QObject):
         """Return the options of a load, now that the engine is known."""
         needed = self._state.compatibility(hello.cpu, hello.engine)
         compatibility = needed or request.options.compatibility
-        self._asked = msgspec.structs.replace(self._asked, compatibility=compatibility)
+        by_hand = self._path is not None and self._settings.load_values(self._path)["compatibility"]
+        self._asked = msgspec.structs.replace(
+            self._asked,
+            compatibility=compatibility,
+            repack=compatibility
+            and not by_hand
+            and not self._state.repack_fails(hello.cpu, hello.engine),
+        )
         if not self._settings.get("tune"):
             return self._asked
         tunings = Tunings(self._state, cpu=hello.cpu, engine=hello.engine)
@@ -358,6 +366,10 @@ class EnginePresenter(QObject):
     @Slot(object)
     def _on_compatibility_needed(self, hello: Hello) -> None:
         self._state.set_compatibility(hello.cpu, hello.engine, True)
+
+    @Slot(object)
+    def _on_repack_failed(self, hello: Hello) -> None:
+        self._state.set_repack_fails(hello.cpu, hello.engine)
 
     def _say(self, sentence: str) -> None:
         self._window.chat.notices.show_notice(Notice("engine", sentence, "info"))

@@ -36,7 +36,11 @@ def status_facts(state: EngineState) -> StatusFacts:
         left.append(
             Segment(
                 _tr("Compatibility mode"),
-                _tr("AMX and repacked kernels are off: they stop the engine on this processor."),
+                _tr("AMX is off: it stops the engine on this processor.")
+                if state.model is not None and state.model.repacked
+                else _tr(
+                    "AMX and repacked kernels are off: they stop the engine on this processor."
+                ),
                 "warning",
             )
         )

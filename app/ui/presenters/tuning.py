@@ -192,7 +192,7 @@ class TuningPresenter(QObject):
         return f"{text}: {gains}." if gains else f"{text}."
 
     def _gain(self, row: TuneRow) -> str:
-        share = f"+{round((row.after / row.before - 1) * 100)} %"
+        share = f"+{round((row.after / row.before - 1) * 100)}\u00a0%"  # not broken there
         words = {
             ("decode", False): self.tr("{0} writing"),
             ("prefill", False): self.tr("{0} reading"),
