@@ -37,7 +37,7 @@ __all__ = ["failed_row", "machine_title", "model_title", "planned_row", "say", "
 _NAMES: Final[dict[BarKind, str]] = {
     "weights": "Weights",
     "kv_used": "KV cache",
-    "compute": "Compute buffers and overhead",
+    "compute": "Compute and overhead",
     "other_programs": "Other programs",
     "free": "Free",
 }
