@@ -57,6 +57,8 @@ class InspectorPanel(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setAccessibleName(self.tr("Inspector"))
+        # Tab goes to the cards' parts, which come into sight; keys that they don't take scroll.
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         content = QWidget(self)
         self._column = QVBoxLayout(content)
         self.recorded = RecordedBar(palette, content)
