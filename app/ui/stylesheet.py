@@ -170,7 +170,7 @@ QListWidget::item:selected { background: ${raised}; color: ${ink}; }
 QListWidget#groups::item:selected { background: ${pressed}; }
 QListWidget#groups { background: transparent; border: none; padding: 0; }
 QListWidget#groups::item { border: 1px solid transparent; }
-QListWidget#groups:focus::item:selected { border-color: ${accent}; }
+QListWidget#groups::item:focus { border-color: ${accent}; }
 QTreeWidget {
   background: ${background}; color: ${ink}; border: 1px solid ${line}; border-radius: @8px@;
   padding: @4px@;
