@@ -420,6 +420,7 @@ class Application(QObject):
         self.downloads.close()
         self.scanner.close()
         self.models.forget_load()
+        self.tuning.close()
         self.engine.closed.connect(self._on_engine_closed)
         # The engine leaves by a ladder of its own; this is for a ladder that gets stuck.
         QTimer.singleShot(_CLOSE_MS, self, self._on_engine_closed)

@@ -63,7 +63,9 @@ def test_it_is_measured_once_told_and_remembered(
     program = begin(open_program(tiny))
     program.until(lambda: "tuned" in program.notices())
     assert said(program).startswith("Measured what is fastest here: ")
-    assert said(program).endswith(" to read, flash attention off: +50\u00a0% writing, +50\u00a0% reading.")
+    assert said(program).endswith(
+        " to read, flash attention off: +50\u00a0% writing, +50\u00a0% reading."
+    )
     assert flash(program) is False
     assert program.app.engine.state.status == "ready"
     kept = known(program)
@@ -137,6 +139,18 @@ def test_a_message_ends_it_and_is_answered(
     assert "tuned" not in program.notices()
     program.until(lambda: known(program) is None)  # the next load measures it
     assert not program.app.tuning._timer.isActive()
+
+
+def test_a_window_that_closes_meanwhile_measures_at_its_next_start(
+    open_program: Open, tiny: Path, fake_script: FakeScript
+) -> None:
+    fake_script(n_ctx=8192, decode_per_s=40, prefill_per_s=400)
+    program = begin(open_program(tiny))
+    program.until(lambda: program.app.engine.state.status == "measuring")
+    program.close()
+    fake_script(**OFF_IS_FASTER)
+    again = begin(open_program(tiny))
+    again.until(lambda: flash(again) is False)
 
 
 def test_it_waits_for_other_programs(

@@ -77,6 +77,12 @@ class TuningPresenter(QObject):
             self._timer.stop()
             self._begin(by_hand=True)
 
+    def close(self) -> None:
+        """The program ends by itself: what is not finished is not held against the model."""
+        self._timer.stop()
+        if self._engine.state.status == "measuring":
+            self._take_back()
+
     # --- by itself ---
 
     @Slot(str, object)
@@ -162,14 +168,20 @@ class TuningPresenter(QObject):
             self._say(f"{text} {tuned.note}".strip(), again=True)
 
     def _on_failed(self, failed: Failed) -> None:
-        tunings = self._tunings
-        if failed.kind == "cancelled" and tunings is not None:
-            if self._known is None:
-                tunings.forget(self._key)  # the next load measures it
-            else:
-                tunings.keep(self._key, self._known)
+        if failed.kind == "cancelled":
+            self._take_back()
         elif self._by_hand and self._engine.state.status != "lost":
             self._say(failed.message)
+
+    def _take_back(self) -> None:
+        """Know what was known before; if that was nothing, the next load measures it."""
+        tunings = self._tunings
+        if tunings is None:
+            return
+        if self._known is None:
+            tunings.forget(self._key)
+        else:
+            tunings.keep(self._key, self._known)
 
     def _sentence(self, tuned: Tuned) -> str:
         after = tuned.after
