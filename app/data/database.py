@@ -23,6 +23,7 @@ from app.data import files, pending, recovery, search
 from app.data.errors import DATABASE_ERRORS, StoreBug, StoreUnavailable, fault_kind
 from app.data.lock import ProcessLock
 from app.data.migrations import current_version, migrate, version_text
+from app.small_files import require_plain
 
 __all__ = ["Database", "NoticeKind", "StoreNotice"]
 
@@ -230,6 +231,7 @@ class Database:
         left_open = Path(f"{path}-wal").exists()
         if not path.exists():
             files.create(path)
+        require_plain(path)
         try:
             db = files.open_writer(path)
             with _closed_on_error(db):
@@ -254,6 +256,7 @@ class Database:
         try:
             if not path.exists():
                 return files.in_memory()
+            require_plain(path)
             db = files.open_reader(path)
             version = files.version_of(db)
             if version == current_version():
@@ -311,6 +314,8 @@ class Database:
         try:
             if damaged:
                 raise OSError("not a store that can be copied")
+            if path.exists():
+                require_plain(path)
             db = files.load_into_memory(path) if path.exists() else files.in_memory()
         except (*DATABASE_ERRORS, OSError):
             db = files.in_memory()

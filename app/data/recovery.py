@@ -17,6 +17,7 @@ from typing import Any
 from app.data import carve, files, rows, search
 from app.data.errors import DATABASE_ERRORS
 from app.data.records import MESSAGE_STATES
+from app.small_files import require_plain
 
 __all__ = ["Recovery", "Salvage", "load", "salvage"]
 
@@ -76,6 +77,10 @@ class Recovery:
 def salvage(path: Path) -> Salvage:
     """Return what can be read of a store, without changing it; never raises for its content."""
     found = Salvage()
+    try:
+        require_plain(path)
+    except OSError:
+        return found  # a device has no end, and a pipe is never written to
     if not _read_tables(path, found):
         for table, seq, values in carve.rows_of(path):
             clean = _clean(table, values)

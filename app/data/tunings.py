@@ -122,7 +122,7 @@ class Tunings:
             return {}
         try:
             return msgspec.json.decode(kept, type=dict[str, KeptTuning])
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
 
     def _write(self, kept: dict[str, KeptTuning]) -> None:
