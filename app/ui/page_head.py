@@ -69,11 +69,11 @@ class PageHead(QWidget):
         self._fit_tag()
 
     def _fit_tag(self) -> None:
-        words = self._title.sizeHint().width() + self._row.spacing() + self._tag.sizeHint().width()
+        needed = self._tag.sizeHint() if self._only_whole else self._tag.minimumSizeHint()
+        words = self._title.sizeHint().width() + self._row.spacing() + needed.width()
         sides = self._column.contentsMargins()
-        room = self.width() - sides.left() - sides.right()
-        has_room = not self._only_whole or words <= room - self._whole.others_width()
-        self._tag.setVisible(bool(self._tag.text()) and has_room)
+        room = self.width() - sides.left() - sides.right() - self._whole.others_width()
+        self._tag.setVisible(bool(self._tag.text()) and words <= room)
 
     @Slot()
     def _space(self) -> None:

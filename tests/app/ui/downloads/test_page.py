@@ -124,6 +124,21 @@ def test_columns_give_way_on_a_narrow_page(qtbot: Any, page: GetModelsPage) -> N
     assert width <= page.files.viewport().width()
 
 
+def test_a_narrow_page_sets_its_lists_below_each_other_and_scrolls(
+    qtbot: Any, page: GetModelsPage
+) -> None:
+    page.set_results(RESULTS)
+    page.set_repository(REPOSITORY)
+    assert page._left.x() < page._right.x()
+    assert page._left.y() == page._right.y()
+    page.resize(500, 480)
+    qtbot.waitUntil(lambda: page._right.y() > page._left.geometry().bottom())
+    assert page._left.height() >= 200
+    assert page._right.height() >= 280
+    assert page._area.verticalScrollBar().maximum() > 0
+    assert page._area.horizontalScrollBar().maximum() == 0
+
+
 def test_messages_stand_in_for_lists(qtbot: Any, page: GetModelsPage) -> None:
     chosen: list[str] = []
     page.message_chosen.connect(chosen.append)

@@ -311,3 +311,11 @@ def test_the_hint_says_where_what_is_written_goes(composer: Composer) -> None:
     assert composer.edit.placeholderText() == "Also sent to 10.0.0.5:50052. Ask anything."
     composer.set_elsewhere("")
     assert "Everything stays on this computer." in composer.edit.placeholderText()
+
+
+def test_a_hint_without_room_is_shortened_on_its_line(composer: Composer, qtbot: QtBot) -> None:
+    composer.resize(260, composer.height())
+    qtbot.waitUntil(lambda: composer.edit.placeholderText().endswith("…"))
+    assert composer.edit.placeholderText().startswith("Ask anything.")
+    composer.resize(700, composer.height())
+    qtbot.waitUntil(lambda: composer.edit.placeholderText().endswith("computer."))

@@ -226,3 +226,19 @@ def test_a_snippet_begins_shortly_before_its_mark() -> None:
         ((0, 4),),
     )
     assert shortened(SearchHit("c", None, "t", "no mark")) == ("no mark", ())
+
+
+def test_on_a_low_window_the_pages_are_icons_and_the_chats_have_room(
+    sidebar: Sidebar, qtbot: QtBot
+) -> None:
+    for key, title, icon in (("models", "Models", "models"), ("planner", "Planner", "planner")):
+        sidebar.add_page(key, title, icon)
+    page = sidebar._pages["planner"]
+    assert page.text() == "Planner"
+    sidebar.resize(236, 240)
+    assert (page.text(), page.accessibleName(), page.toolTip()) == ("", "Planner", "Planner")
+    qtbot.waitUntil(lambda: 0 < page.y() == sidebar._settings.y())
+    assert sidebar._stack.height() >= 70
+    sidebar.resize(236, 600)
+    assert (page.text(), page.toolTip()) == ("Planner", "")
+    qtbot.waitUntil(lambda: page.y() < sidebar._settings.y())
