@@ -30,14 +30,15 @@ _MOST_ROUNDS: Final = 5
 _STUDENT: Final = {3: 9.925, 4: 5.841, 5: 4.604}
 _LOST: Final = 1.25  # so much slower in one round, and a candidate is not measured again
 _DECODE_PASS_S: Final = 0.06
-_PREFILL_PASS_S: Final = 0.12
+_PREFILL_PASS_S: Final = 0.1
 _PILOT_DECODE_TOKENS: Final = 2
-_PILOT_PREFILL_TOKENS: Final = 32
+_PILOT_PREFILL_TOKENS: Final = 16
+_DEEPER: Final = 2.0  # about how much longer a token takes at depth
 # A turn to weigh reading and writing by, where one choice changes both.
 _TURN_DECODE_TOKENS: Final = 128
 _TURN_PREFILL_TOKENS: Final = 256
 # What part of the time has gone when each question must be settled.
-_UNTIL: Final = {"threads": 0.24, "threads_batch": 0.46, "flash": 0.70, "ubatch": 0.82}
+_UNTIL: Final = {"threads": 0.22, "threads_batch": 0.42, "flash": 0.72, "ubatch": 0.82}
 _TOO_SLOW: Final = 20  # a pass longer than this part of the time is not worth measuring
 
 Test: TypeAlias = Literal["prefill", "decode"]
@@ -134,7 +135,9 @@ def search(start: Tuning, free: Free, budget_s: float) -> Search:
     decode = _Work("decode", 0, _tokens(_DECODE_PASS_S, decode_s, 1, 32), _TURN_DECODE_TOKENS)
     if writing:
         rivals = [_changed(chosen, threads=count) for count in free.threads]
-        chosen, _ = yield from state.contest(chosen, rivals, (decode,), _UNTIL["threads"])
+        chosen, _ = yield from state.contest(
+            chosen, rivals, (decode,), _UNTIL["threads"], decode.tokens * decode_s
+        )
     prefill_s = decode_s  # of a token among many, at most
     if decode_s * _PILOT_PREFILL_TOKENS <= budget_s:
         prefill_s = yield from state.pilot(start, "prefill", _PILOT_PREFILL_TOKENS)
@@ -147,17 +150,23 @@ def search(start: Tuning, free: Free, budget_s: float) -> Search:
     )
     if reading:
         rivals = [_changed(chosen, threads_batch=count) for count in free.threads_batch]
-        chosen, _ = yield from state.contest(chosen, rivals, (prefill,), _UNTIL["threads_batch"])
+        chosen, _ = yield from state.contest(
+            chosen, rivals, (prefill,), _UNTIL["threads_batch"], prefill.tokens * prefill_s
+        )
     deep: _Rounds | None = None
     before_flash = chosen
     if free.flash and free.depth and writing and reading:
         other: Literal["on", "off"] = "on" if chosen.flash_attention == "off" else "off"
         works = tuple(
-            replace(work, depth=free.depth, tokens=_at_depth(work.tokens))
-            for work in (decode, prefill)
+            replace(work, depth=free.depth, tokens=max(least, work.tokens // 3))
+            for work, least in ((decode, 1), (prefill, _PILOT_PREFILL_TOKENS))
         )
         chosen, deep = yield from state.contest(
-            chosen, [_changed(chosen, flash_attention=other)], works, _UNTIL["flash"]
+            chosen,
+            [_changed(chosen, flash_attention=other)],
+            works,
+            _UNTIL["flash"],
+            _DEEPER * (works[0].tokens * decode_s + works[1].tokens * prefill_s),
         )
     if reading and free.n_ubatch:
         chosen = yield from _ubatches(state, chosen, free.n_ubatch, prefill_s)
@@ -188,11 +197,6 @@ def _tokens(wanted_s: float, token_s: float, least: int, most: int) -> int:
     return max(least, min(most, round(wanted_s / max(token_s, 1e-9))))
 
 
-def _at_depth(tokens: int) -> int:
-    """Return fewer tokens where each takes longer."""
-    return max(1, tokens // 2) if tokens < 32 else max(32, tokens // 2)
-
-
 def _ubatches(
     state: _State, chosen: Tuning, sizes: Sequence[int], token_s: float
 ) -> Generator[Pass, Timed, Tuning]:
@@ -207,7 +211,9 @@ def _ubatches(
     tokens = max(*affordable, chosen.n_ubatch)
     work = _Work("prefill", 0, tokens, _TURN_PREFILL_TOKENS)
     rivals = [_changed(chosen, n_ubatch=size) for size in affordable]
-    chosen, _ = yield from state.contest(chosen, rivals, (work,), _UNTIL["ubatch"])
+    chosen, _ = yield from state.contest(
+        chosen, rivals, (work,), _UNTIL["ubatch"], tokens * token_s
+    )
     return chosen
 
 
@@ -229,7 +235,7 @@ def _confirm(
         concerned = any(getattr(chosen, name) != value for name, value in parts.items())
         if not concerned and chosen.flash_attention == start.flash_attention:
             continue  # the same thing twice
-        _, rounds = yield from state.contest(start, [chosen], (work,), 1.0)
+        _, rounds = yield from state.contest(start, [chosen], (work,), 1.0, 0.0)
         if rounds is None:
             continue
         if concerned and not rounds.is_ahead(start, chosen):
@@ -328,13 +334,23 @@ class _State:
         return seconds
 
     def contest(
-        self, current: Tuning, rivals: Sequence[Tuning], works: Sequence[_Work], until: float
+        self,
+        current: Tuning,
+        rivals: Sequence[Tuning],
+        works: Sequence[_Work],
+        until: float,
+        pass_s: float,
     ) -> Generator[Pass, Timed, tuple[Tuning, _Rounds | None]]:
         """Measure rivals in turn with what is used; return the winner and the times.
 
-        The times are None if there were too few.
+        Of rivals only the first ones are tried if the time is not for all, by ``pass_s``, about
+        what a tuning takes a round. The times are None if there were too few.
         """
-        alive = [rival for rival in rivals if rival != current]
+        most = len(rivals)
+        if pass_s:
+            # All once, and the best of them in two more rounds with what is used now.
+            most = int(self.left_s(until) / pass_s - 1 - 2 * (_LEAST_ROUNDS - 1))
+        alive = [rival for rival in rivals if rival != current][: max(most, 0)]
         rounds = _Rounds(works)
         cost_s: dict[Tuning, float] = {}
         number, round_s = 0, 0.0

@@ -88,7 +88,9 @@ def choices(options: LoadOptions, info: ModelInfo, counts: Sequence[int], depth:
 
 
 def _others(counts: Sequence[int], default: int) -> tuple[int, ...]:
-    return tuple(count for count in counts if count != default)
+    """Return the counts beside the default, the nearest first: those are tried in short time."""
+    others = (count for count in counts if count != default)
+    return tuple(sorted(others, key=lambda count: (abs(count - default), -count)))
 
 
 def run_tuning(

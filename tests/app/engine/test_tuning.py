@@ -14,7 +14,7 @@ from app.engine.tuning import LEAST_GAIN, Found, Free, Gain, Pass, Timed, is_fas
 
 START = Tuning(threads=3, threads_batch=3, flash_attention="auto", n_ubatch=512)
 FREE = Free(
-    threads=(1, 2, 4), threads_batch=(1, 2, 4), flash=True, n_ubatch=(128, 256, 1024), depth=4096
+    threads=(4, 2, 1), threads_batch=(4, 2, 1), flash=True, n_ubatch=(128, 256, 1024), depth=4096
 )
 BUDGET_S = 5.0
 
