@@ -76,7 +76,9 @@ class Attack:
         self._window: WindowProcess | None = None
         self._model = folder / "Fake-1B-Q4_0.gguf"
         self._model.write_bytes(b"fake")
-        self._tiny = folder / "Tiny-Chat-F32.gguf"
+        shape = TinyModel(layers=4, script=(*_TINY_WORDS, "<|im_end|>"))
+        self._tiny = write_tiny_model(folder / "Tiny-Chat-F32.gguf", shape)
+        self._tiny_bytes = self._tiny.read_bytes()
         script = folder / "script.json"
         script.write_text(
             json.dumps(
@@ -127,7 +129,7 @@ class Attack:
         except (_Wrong, TimeoutError, OSError) as error:
             with suppress(OSError, TimeoutError):  # told already
                 self._drop()
-            self._model.write_bytes(b"fake")
+            self._tiny.write_bytes(self._tiny_bytes)
             (self._data / "ballast").unlink(missing_ok=True)
             return Outcome(kind, problem=str(error) or type(error).__name__)
 
@@ -156,9 +158,6 @@ class Attack:
     def _engine(self) -> tuple[Path, dict[str, str | None]]:
         if not self._real:
             return self._model, self._fake
-        if not self._tiny.exists():
-            shape = TinyModel(layers=4, script=(*_TINY_WORDS, "<|im_end|>"))
-            write_tiny_model(self._tiny, shape)
         return self._tiny, {FAKE_ENGINE_VARIABLE: None}
 
     def _drop(self) -> None:
@@ -345,7 +344,6 @@ class Attack:
         """Remove the model file while it answers; the next start says that it is gone."""
         window = self._ready(real=True)  # the scripted engine needs no file
         model = self._engine()[0]
-        kept = model.read_bytes()
         question = self._begin(window)
         model.unlink()
         self._finished(window, question)
@@ -356,7 +354,7 @@ class Attack:
         window, look = self._restarted(question, loads=False)
         lost, lost_s = self._loss(look, question, len(self._expected), "complete")
         window.until_looks(lambda look: _names(look, model), "notice at the start")
-        model.write_bytes(kept)
+        model.write_bytes(self._tiny_bytes)
         window.tell("load", path=str(model))
         window.until_status("ready")
         return Outcome(kind, lost, lost_s)
