@@ -21,6 +21,7 @@ from app.ui import tasks
 from app.ui.dialogs.licences import LicencesDialog
 from app.ui.dialogs.sizes import open_size
 from app.ui.icons import pixmap
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 from resources.licences import licence_text
 
@@ -86,14 +87,20 @@ class AboutDialog(QDialog):
         foot.addWidget(self.licences)
         foot.addStretch(1)
         foot.addWidget(buttons)
+        self._content = QWidget()
+        facts_column = QVBoxLayout(self._content)
+        facts_column.setContentsMargins(0, 0, 0, 0)
+        facts_column.setSpacing(theme.px(12))
+        for widget in (logo, title, about):
+            facts_column.addWidget(widget)
+        facts_column.addLayout(grid)
+        facts_column.addStretch(1)
+        self._area = PageArea(self._content, self)
         column = QVBoxLayout(self)
         side = theme.px(24)
         column.setContentsMargins(side, side, side, theme.px(16))
         column.setSpacing(theme.px(12))
-        for widget in (logo, title, about):
-            column.addWidget(widget)
-        column.addLayout(grid)
-        column.addStretch(1)
+        column.addWidget(self._area, 1)
         column.addLayout(foot)
         open_size(self, theme, 460, 340)
 
@@ -101,10 +108,11 @@ class AboutDialog(QDialog):
         """Be high enough for every fact: only now are the fonts known."""
         layout = self.layout()
         assert layout is not None
+        layout.activate()
+        beside = self.height() - self._area.height()
+        wanted = self._content.heightForWidth(self._area.width()) + beside
         room = self.screen().availableGeometry().height()
-        self.resize(
-            self.width(), min(room, max(self.height(), layout.heightForWidth(self.width())))
-        )
+        self.resize(self.width(), min(room, max(self.height(), wanted)))
         super().showEvent(event)
 
     @Slot()

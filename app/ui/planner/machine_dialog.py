@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QDialog,
     QDialogButtonBox,
     QDoubleSpinBox,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
+from app.ui.page_area import PageArea
 from app.ui.planner.fields import CountField, indent
 from app.ui.theme import ThemeManager
 from gguf_tools.hardware import Hardware
@@ -34,6 +35,7 @@ __all__ = ["MachineDialog"]
 
 _GIB: Final = 1 << 30
 _TERA: Final = 1e12
+_BESIDE_PX: Final = 600
 _THIS: Final = "this"
 _TYPED: Final = "typed"
 _ROLE: Final = Qt.ItemDataRole.UserRole
@@ -147,6 +149,13 @@ class MachineDialog(QDialog):
             **host,  # type: ignore[arg-type]
         )
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Set the list above the fields where there is no room beside them."""
+        super().resizeEvent(event)
+        beside = self.width() >= self._themes.theme.px(_BESIDE_PX)
+        ways = QBoxLayout.Direction
+        self._middle.setDirection(ways.LeftToRight if beside else ways.TopToBottom)
+
     def showEvent(self, event: QShowEvent) -> None:
         """Bring the present machine into view, now that the list has its size."""
         super().showEvent(event)
@@ -197,20 +206,22 @@ class MachineDialog(QDialog):
         left.setSpacing(theme.px(8))
         left.addWidget(self.search)
         left.addWidget(self.list, 1)
-        right = QVBoxLayout()
+        fields = QWidget()
+        right = QVBoxLayout(fields)
+        right.setContentsMargins(0, 0, theme.px(4), 0)
         right.setSpacing(theme.px(10))
         right.addLayout(grid)
         right.addWidget(self.basis)
         right.addStretch(1)
-        middle = QHBoxLayout()
-        middle.setSpacing(theme.px(18))
-        middle.addLayout(left, 10)
-        middle.addLayout(right, 12)
+        self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._middle.setSpacing(theme.px(18))
+        self._middle.addLayout(left, 10)
+        self._middle.addWidget(PageArea(fields, self), 12)
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, theme.px(14))
         column.setSpacing(theme.px(12))
-        column.addLayout(middle, 1)
+        column.addLayout(self._middle, 1)
         column.addWidget(self.buttons)
 
     def _connect(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
+from app.ui.page_area import PageArea
 from app.ui.planner.fields import CountField, indent
 from app.ui.theme import ThemeManager
 from gguf_tools.typed import QUANTIZATIONS, TypedModel
@@ -26,6 +28,7 @@ from gguf_tools.typed import QUANTIZATIONS, TypedModel
 __all__ = ["ModelDialog"]
 
 _BILLION: Final = 1_000_000_000
+_BESIDE_PX: Final = 560
 
 
 class ModelDialog(QDialog):
@@ -72,28 +75,27 @@ class ModelDialog(QDialog):
         self._grid.setHorizontalSpacing(theme.px(12))
         self._grid.setVerticalSpacing(theme.px(8))
         self._grid.setColumnStretch(1, 1)
-        self._grid.setColumnStretch(3, 1)
+        self._cells: list[tuple[QLabel, QWidget]] = []
         rows = (
-            (self.tr("Name"), self.name, 0, 0),
-            (self.tr("Quantisation"), self.quantization, 0, 2),
-            (self.tr("Parameters, billions"), self.parameters, 1, 0),
-            (self.tr("Layers"), self.layers, 1, 2),
-            (self.tr("KV heads"), self.kv_heads, 2, 0),
-            (self.tr("Head size"), self.head, 2, 2),
-            (self.tr("Trained context"), self.context, 3, 0),
-            (self.tr("Heads"), self.heads, 3, 2),
-            (self.tr("Vocabulary"), self.vocabulary, 4, 0),
-            (self.tr("Experts"), self.experts, 4, 2),
-            (self.tr("Experts a token uses"), self.used, 5, 0),
-            (self.tr("Active parameters, billions"), self.active, 5, 2),
+            (self.tr("Name"), self.name),
+            (self.tr("Quantisation"), self.quantization),
+            (self.tr("Parameters, billions"), self.parameters),
+            (self.tr("Layers"), self.layers),
+            (self.tr("KV heads"), self.kv_heads),
+            (self.tr("Head size"), self.head),
+            (self.tr("Trained context"), self.context),
+            (self.tr("Heads"), self.heads),
+            (self.tr("Vocabulary"), self.vocabulary),
+            (self.tr("Experts"), self.experts),
+            (self.tr("Experts a token uses"), self.used),
+            (self.tr("Active parameters, billions"), self.active),
         )
-        for text, editor, row, column in rows:
+        for text, editor in rows:
             label = QLabel(text, self)
             label.setProperty("kind", "small")
             label.setBuddy(editor)
             editor.setAccessibleName(text)
-            self._grid.addWidget(label, row, column)
-            self._grid.addWidget(editor, row, column + 1)
+            self._cells.append((label, editor))
         about = QLabel(
             self.tr(
                 "What is left at “as usual” is filled in by the proportions of well-known models "
@@ -115,15 +117,40 @@ class ModelDialog(QDialog):
         side = theme.px(20)
         whole.setContentsMargins(side, side, side, theme.px(14))
         whole.setSpacing(theme.px(12))
-        whole.addWidget(about)
-        whole.addLayout(self._grid)
-        whole.addWidget(self.says)
-        whole.addStretch(1)
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, theme.px(4), 0)
+        column.setSpacing(theme.px(12))
+        column.addWidget(about)
+        column.addLayout(self._grid)
+        column.addWidget(self.says)
+        column.addStretch(1)
+        whole.addWidget(PageArea(content, self), 1)
         whole.addWidget(self.buttons)
+        self._least_px = theme.px(_BESIDE_PX)
+        self._per_row = 0
+        self._arrange(2)
         self.set_model(model)
         self._connect()
         self._update()
         open_size(self, theme, 620, 400)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Set the fields in one column where two have no room."""
+        super().resizeEvent(event)
+        self._arrange(2 if self.width() >= self._least_px else 1)
+
+    def _arrange(self, per_row: int) -> None:
+        if per_row == self._per_row:
+            return
+        self._per_row = per_row
+        for index, (label, editor) in enumerate(self._cells):
+            row, column = divmod(index, per_row)
+            self._grid.removeWidget(label)
+            self._grid.removeWidget(editor)
+            self._grid.addWidget(label, row, 2 * column)
+            self._grid.addWidget(editor, row, 2 * column + 1)
+        self._grid.setColumnStretch(3, 1 if per_row > 1 else 0)
 
     def model(self) -> TypedModel:
         """Return what the fields say."""
