@@ -199,7 +199,8 @@ class Toolbar(QFrame):
         self._low.setSpacing(theme.px(10))
         self.search.setMinimumWidth(theme.px(120))
         self._foot.setFixedHeight(theme.px(24))
-        self._progress.setFixedWidth(theme.px(180))
+        self._progress.setMinimumWidth(theme.px(48))  # it gives way to words
+        self._progress.setMaximumWidth(theme.px(180))
         for widget in (self.search, self.filter, self.sort, self._add, self._get):
             widget.setFixedHeight(theme.px(34))
         self._again.setFixedSize(theme.px(34), theme.px(34))
