@@ -47,7 +47,8 @@ def findings_of(session: Session) -> tuple[FindingRecord, ...]:
         found += placement_findings(session, load)
         found += _settings(session, load)
         if plan is not None:
-            found += (item for item in plan.findings if item.id in _STAY)
+            stay = _STAY - {"flash_off"} if session.tuned else _STAY
+            found += (item for item in plan.findings if item.id in stay)
         if session.state != "lost":
             found += _memory(session)
             found += _speed(session)
@@ -129,7 +130,7 @@ def _settings(session: Session, load: LoadRecord) -> Iterator[FindingRecord]:
 
 def _threads(session: Session, threads: int) -> Iterator[FindingRecord]:
     cores = session.cores
-    if not cores or not threads:
+    if not cores or not threads or session.tuned:
         return
     best = max(1, cores - 1) if cores <= 4 else cores
     fewer = fix(session, f"Use {best}", {"threads": best, "threads_batch": best})

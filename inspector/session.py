@@ -78,6 +78,8 @@ class Session:
         self.draft_reused_tokens: int | None = None
         self.loss: tuple[str, str] | None = None
         self.cores: int | None = None  # physical performance cores that the engine may use
+        # Threads and attention were measured here and are the fastest: no advice against them.
+        self.tuned = False
         self.busy: str = ""  # what else uses the processors, as a sentence
         self.gpus: tuple[str, ...] = ()  # accelerators that the system has, whatever the engine
 

@@ -158,7 +158,7 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
                 f"Layers lie on {item.name}, and {network_words(item)} when it was measured: a "
                 "network that is slower now, or another user of that computer, would explain it."
             )
-    if session.cores and stats.threads > session.cores:
+    if session.cores and stats.threads > session.cores and not session.tuned:
         yield (f"{stats.threads} threads share {session.cores} fast cores and wait for each other.")
     if session.busy:
         yield session.busy
@@ -178,7 +178,7 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
             yield "Compatibility mode leaves out this processor's fastest kernels."
         if settings.type_k not in _PLAIN_TYPES and on_cpu:
             yield f"A cache in {settings.type_k} is unpacked for every token on the processor."
-        if session.cores and 0 < stats.threads * 2 < session.cores:
+        if session.cores and 0 < stats.threads * 2 < session.cores and not session.tuned:
             yield f"Only {stats.threads} of {session.cores} fast cores are used."
     if stats.reply_tokens < _SHORT_TOKENS:
         yield f"The reply is short ({stats.reply_tokens} tokens), so the figure is uncertain."

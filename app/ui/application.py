@@ -108,6 +108,15 @@ class Application(QObject):
             self.transcript,
             self,
         )
+        # Before the panel, which asks what came of it.
+        self.tuning = TuningPresenter(
+            self.engine,
+            self.models,
+            self.window,
+            self.settings,
+            lambda: not (self.inspector.probing or self.controller.runner.is_running),
+            self,
+        )
         self.inspector = InspectorPresenter(
             self.engine,
             self.controller,
@@ -117,14 +126,6 @@ class Application(QObject):
             paths,
             self.window,
             self.themes,
-            self,
-        )
-        self.tuning = TuningPresenter(
-            self.engine,
-            self.models,
-            self.window,
-            self.settings,
-            lambda: not (self.inspector.probing or self.controller.runner.is_running),
             self,
         )
         self.models_page = LibraryPresenter(

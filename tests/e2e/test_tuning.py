@@ -71,6 +71,7 @@ def test_it_is_measured_once_told_and_remembered(
     kept = known(program)
     assert kept is not None
     assert (kept.outcome, kept.flash_attention) == ("kept", "off")
+    assert program.app.inspector.session.tuned
     load = program.app.inspector.session.load
     assert load is not None
     assert load.settings.flash_attention is False  # records say how it really ran
@@ -90,6 +91,7 @@ def test_undo_and_measure_again(open_program: Open, tiny: Path, fake_script: Fak
     kept = known(program)
     assert kept is not None
     assert kept.outcome == "undone"
+    program.until(lambda: not program.app.inspector.session.tuned)
     program.until(lambda: "own settings" in said(program))
     press(program, "again")
     program.until(lambda: flash(program) is False)

@@ -164,6 +164,8 @@ def test_a39_threads(
     finding = found(session, "threads")
     assert finding.severity == severity
     assert finding.fixes[0].changes == {"threads": best, "threads_batch": best}
+    session.tuned = True  # measured to be the fastest: no advice against it
+    assert "threads" not in ids(session)
 
 
 def test_compatibility_mode_is_told(session: Session) -> None:

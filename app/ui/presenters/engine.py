@@ -145,6 +145,13 @@ class EnginePresenter(QObject):
         """The name under which the model's tuning is kept, empty for none."""
         return key_of(self._shape, self._asked)
 
+    @property
+    def is_tuned(self) -> bool:
+        """Tell whether the model runs as it was measured to be fastest."""
+        tunings = self.tunings if self._settings.get("tune") else None
+        kept = None if tunings is None else tunings.get(self.tuning_key)
+        return kept is not None and kept.outcome == "kept"
+
     def _settled(self, request: Load, hello: Hello) -> LoadOptions:
         """Return the options of a load, now that the engine is known."""
         needed = self._state.compatibility(hello.cpu, hello.engine)

@@ -320,6 +320,7 @@ class InspectorPresenter(QObject):
         if hello is None:
             return
         self._cached_chat = None
+        self.session.tuned = self._models.is_tuned
         self._planner.loaded(model)
         self._plan()
         record = load_record(

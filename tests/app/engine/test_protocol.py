@@ -89,7 +89,7 @@ def test_final_messages() -> None:
 
 def test_options_are_the_declared_settings() -> None:
     """A setting without a field, or a field that nobody can set, is a fault."""
-    program_only = {"unified", "outputs"}
+    program_only = {"unified", "outputs", "repack"}
     load = {setting.key for setting in by_scope("load")}
     assert load == set(LoadOptions.__struct_fields__) - program_only
     sampling = {setting.key for setting in by_scope("sampling")}
