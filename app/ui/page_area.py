@@ -9,13 +9,18 @@ __all__ = ["PageArea"]
 
 
 class PageArea(QScrollArea):
-    """Holds a page's content: as wide as the page, at least as high. Tab passes over it."""
+    """Holds a page's content: as wide as the page, at least as high.
 
-    def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:
+    Tab passes over it to what it holds, which then comes into sight. Where it holds only words it
+    needs a ``name``: the keyboard then comes to it, to scroll it.
+    """
+
+    def __init__(self, content: QWidget, parent: QWidget | None = None, name: str = "") -> None:
         super().__init__(parent)
-        self.setProperty("kind", "plain")
+        self.setProperty("kind", "reading" if name else "plain")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if name else Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(name)
         self.setWidget(content)

@@ -187,6 +187,11 @@ QTreeWidget::indicator:checked {
 QScrollArea[kind="plain"], QScrollArea[kind="plain"] > QWidget > QWidget {
   background: transparent;
 }
+QScrollArea[kind="reading"] {
+  background: transparent; border: 1px solid transparent; border-radius: @6px@;
+}
+QScrollArea[kind="reading"] > QWidget > QWidget { background: transparent; }
+QScrollArea[kind="reading"]:focus { border-color: ${accent}; }
 QListView[kind="plain"], QTreeView[kind="plain"] { background: transparent; border: none; }
 QAbstractScrollArea::corner { background: transparent; border: none; }
 QScrollBar:vertical { background: transparent; width: @10px@; margin: 0; }

@@ -173,7 +173,7 @@ def test_the_keyboard_is_seen_on_every_control(program: Program, theme: str) -> 
         window = _show(program, page)
         _activate(program, window)
         faults[page] = unmarked_focus(window)
-    for dialog in ("settings", "chat_settings"):
+    for dialog in DIALOGS:
         shown = _open(program, dialog)
         _activate(program, shown)
         faults[dialog] = unmarked_focus(shown)

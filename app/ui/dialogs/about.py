@@ -95,7 +95,7 @@ class AboutDialog(QDialog):
             facts_column.addWidget(widget)
         facts_column.addLayout(grid)
         facts_column.addStretch(1)
-        self._area = PageArea(self._content, self)
+        self._area = PageArea(self._content, self, self.windowTitle())
         column = QVBoxLayout(self)
         side = theme.px(24)
         column.setContentsMargins(side, side, side, theme.px(16))

@@ -57,7 +57,7 @@ class KeyboardMapDialog(QDialog):
         grid.setRowStretch(grid.rowCount(), 1)
         area = QScrollArea(self)
         area.setAccessibleName(self.tr("Keyboard map"))
-        area.setProperty("kind", "plain")
+        area.setProperty("kind", "reading")
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setWidget(page)

@@ -9,14 +9,12 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QPainter, QPaintEvent, 
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QLineEdit,
     QPushButton,
-    QScrollArea,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -26,6 +24,7 @@ from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
 from app.ui.models.views import ModelDetails, TypeView
 from app.ui.numbers import grouped
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
 from inspector.widgets.drawing import rounded_ends
@@ -204,12 +203,7 @@ class DetailsDialog(QDialog):
             grid.addWidget(line, row, 0, 1, 3)
             row += 1
         grid.setRowStretch(row, 1)
-        area = QScrollArea(self)
-        area.setProperty("kind", "plain")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(page)
+        area = PageArea(page, self, self.tr("Facts"))
         area.setMinimumWidth(theme.px(250))
         return area
 
