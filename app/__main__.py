@@ -35,9 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     if is_command(arguments):
         return run(arguments)
+    from app.cli.window import model_of, refusal
+
+    why = refusal(arguments)
+    if why is not None:
+        print(f"plimsoll: {why}", file=sys.stderr)
+        return 2
     from app.ui.application import run as open_window
 
-    return open_window(arguments)
+    return open_window(model_of(arguments))
 
 
 if __name__ == "__main__":

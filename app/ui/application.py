@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -442,12 +440,6 @@ class Application(QObject):
         self.window.deleteLater()
 
 
-def _has_screen() -> bool:
-    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
 def _install_excepthook() -> None:
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         log.error("unexpected error", exc_info=(kind, error, trace))
@@ -456,27 +448,8 @@ def _install_excepthook() -> None:
     sys.excepthook = hook
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Open the window; return the exit code."""
-    model = None
-    for argument in arguments:
-        if argument.startswith("-") or model is not None:
-            print(
-                f"plimsoll: {argument} is neither a command nor a model file; "
-                "'plimsoll --help' lists the commands.",
-                file=sys.stderr,
-            )
-            return 2
-        model = str(Path(argument).absolute())
-    if model is not None and not Path(model).is_file():
-        print(f"plimsoll: there is no file {arguments[0]}.", file=sys.stderr)
-        return 2
-    if not _has_screen():
-        print(
-            "plimsoll: there is no screen to open a window on; use 'plimsoll chat' in a terminal.",
-            file=sys.stderr,
-        )
-        return 2
+def run(model: str | None = None) -> int:
+    """Open the window, with a model; return the exit code."""
     paths = default_paths()
     try:
         paths.make()
@@ -489,6 +462,7 @@ def run(arguments: Sequence[str]) -> int:
     app.setDesktopFileName("plimsoll")
     instance = SingleInstance(paths.data, app)
     if instance.hand_over(model or ""):
+        print("plimsoll: it is open already; its window was brought forward.", file=sys.stderr)
         return 0
     instance.listen()
     program = Application(paths, model)

@@ -130,8 +130,9 @@ def test_a47_second_start_hands_its_file_over(
     assert first.listen()
     other = _python("-m", "app", str(model), QT_QPA_PLATFORM="offscreen")
     program.until(lambda: program.app.engine.state.path == str(model))
-    assert other.wait(timeout=20) == 0
-    other.communicate()
+    _, errors = other.communicate(timeout=20)
+    assert other.returncode == 0
+    assert "open already" in errors
     first.close()
     first.deleteLater()
 
@@ -156,7 +157,12 @@ def test_a47_stale_socket_does_not_block_a_start(paths: Paths, qtbot: object) ->
 
 
 def test_bad_arguments_are_told_in_one_sentence() -> None:
-    for arguments, words in ((["nothing.gguf"], "no file"), (["--frob"], "neither")):
+    for arguments, words in (
+        (["nothing.gguf"], "no file"),
+        (["--frob"], "neither"),
+        (["chatt"], "did you mean 'plimsoll chat'?"),
+        ([str(ROOT)], "is a folder"),
+    ):
         done = subprocess.run(
             [sys.executable, "-m", "app", *arguments],
             cwd=ROOT,
@@ -181,7 +187,7 @@ def test_logout_keeps_the_draft_of_a_new_chat_and_ends_the_engine(
         "    print('ready', flush=True)\n"
         "old = a.Application._on_model_loaded\n"
         "a.Application._on_model_loaded = lambda self, m: (old(self, m), shown(self))\n"
-        "sys.exit(a.run(sys.argv[1:]))\n"
+        "sys.exit(a.run(sys.argv[1]))\n"
     )
     process = _python("-c", code, str(model), QT_QPA_PLATFORM="offscreen")
     assert process.stdout is not None
