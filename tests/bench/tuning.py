@@ -3,17 +3,23 @@
 Each model is loaded once. What is fastest is measured as at a first load; then prefill and decode
 at the depths asked for, really filled, are measured in turn with the defaults and with the choice
 (A B A B …), by a bench that knows nothing of the choice. Run it with nothing beside it.
+
+``--kernels`` measures instead what compatibility mode loses, and what its repacked kernels bring
+back, with a Q4_0 variant of the model that is made for it.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from app.engine.client import EngineClient
-from app.engine.protocol import Bench, Benched, LoadOptions, Tune, Tuned
+from app.engine.protocol import Bench, Benched, LoadOptions, Quantize, Quantized, Tune, Tuned
 from app.paths import starter_model
 from app.tuned import kept_of, with_tuning
 
@@ -79,6 +85,42 @@ def compare(path: Path, asked: LoadOptions, arguments: argparse.Namespace) -> No
         )
 
 
+def compare_kernels(path: Path, arguments: argparse.Namespace) -> None:
+    """Measure a Q4_0 variant in each mode, in an engine of its own, in turn."""
+    modes = {
+        "usual": LoadOptions(),
+        "compatibility": LoadOptions(compatibility=True),
+        "with repacking": LoadOptions(compatibility=True, repack=True),
+    }
+    rates: dict[str, dict[tuple[str, int], list[float]]] = {name: {} for name in modes}
+    with tempfile.TemporaryDirectory() as folder:
+        variant = Path(folder) / "variant-Q4_0.gguf"
+        with EngineClient() as client:
+            made = Quantize(
+                id=client.new_id(),
+                source=str(path),
+                target=str(variant),
+                kind="Q4_0",
+                allow_requantize=True,
+            )
+            client.call(made, Quantized)
+        for _ in range(arguments.rounds):
+            for name, options in modes.items():
+                with EngineClient(on_notice=print) as client:
+                    n_ctx = max(arguments.depth) + 1024
+                    asked = msgspec.structs.replace(options, n_ctx=n_ctx)
+                    info = client.load(str(variant), asked)
+                    if options.repack and not info.repacked:
+                        raise SystemExit("This engine build repacks nothing on this processor.")
+                    found = measure(client, tuple(arguments.depth), arguments.repeat)
+                    for key, samples in found.items():
+                        rates[name].setdefault(key, []).extend(samples)
+    print(f"\n{path.name} as Q4_0")
+    for key in rates["usual"]:
+        cells = (f"{name} {statistics.median(rates[name][key]):.1f}" for name in modes)
+        print(f"  {key[0]:>8} {key[1]:>6,}  {', '.join(cells)} tok/s")
+
+
 def _words(found: Tuned, *, before: bool) -> str:
     tuning = found.before if before else found.after
     return (
@@ -96,11 +138,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--always", action="store_true", help="compare equal settings too")
+    parser.add_argument("--kernels", action="store_true", help="compare compatibility mode")
     arguments = parser.parse_args()
     files = arguments.files or [starter_model()]
     for path in files:
         if path is None:
             raise SystemExit("Install the starter extra, or name a model.")
+        if arguments.kernels:
+            compare_kernels(path, arguments)
+            continue
         compare(path, LoadOptions(n_ctx=max(arguments.depth) + 1024), arguments)
 
 
