@@ -138,6 +138,20 @@ def test_pages_by_name_and_by_tab(program: Program, filled: bool) -> None:
     assert {name: lines for name, lines in faults.items() if lines} == {}
 
 
+def test_the_first_page_by_name_and_by_tab_and_with_large_text(
+    program: Program,
+) -> None:
+    """What stands in place of the chat while there is no model."""
+    window = program.app.window
+    window.set_first_run(True)
+    window.resize(1024, 700)
+    program.app.themes.set_text_size(200)
+    program.qtbot.wait(50)
+    assert nameless(window) + cut_off(window) + overlapping(window) == []
+    _, missed = _tab_around(program, window, Qt.Key.Key_Tab)
+    assert missed == []
+
+
 def test_tab_follows_what_is_read(program: Program) -> None:
     """Header, chats, pages, conversation with its buttons, composer, then the inspector's cards."""
     window = _show(program, "chat")

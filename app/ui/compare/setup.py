@@ -127,6 +127,7 @@ class SetupCard(QFrame):
         self.variants.setEnabled(not view.is_running)
         self.prompt.setReadOnly(view.is_running)
         self._how.setText(view.doing if view.is_running else view.how)
+        self._how.setVisible(bool(self._how.text()))
         self.progress.setVisible(view.is_running)
         if view.progress is not None:
             self.progress.setValue(round(view.progress * 1000))

@@ -44,6 +44,7 @@ class FirstRunPage(QScrollArea):
         super().__init__(parent)
         self.setProperty("kind", "plain")
         self.setWidgetResizable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._themes = themes
