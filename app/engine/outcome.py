@@ -45,7 +45,11 @@ _REMOTE_LOST = re.compile(
     r"Remote RPC server crashed or returned malformed response|Failed to connect to \S+:\d+"
     r"|RPC handshake failed"
 )
-_ASSERTION = re.compile(r"GGML_ASSERT\((?P<what>.*)\) failed|GGML_ABORT", re.IGNORECASE)
+# What ggml says before it stops itself, as file, line and words; the folders of the computer that
+# it was built on are left out, and so are the lines of the stack, which name ggml_abort too.
+_ASSERTION = re.compile(
+    r"(?:[^/\\\s]+:\d+: )?GGML_ASSERT\(.*\) failed|[^/\\\s]+\.(?:c|cc|cpp|cu|h|m|mm):\d+: .+"
+)
 
 
 def remote_devices(devices: Iterable[DeviceInfo], used: Container[str]) -> tuple[DeviceInfo, ...]:
@@ -111,6 +115,11 @@ class WorkerEnd:
         return any(_MEMORY_WORDS.search(line) for line in self.last_lines)
 
     @property
+    def _assertion(self) -> str:
+        found = (_ASSERTION.search(line) for line in reversed(self.last_lines))
+        return next((match[0].strip() for match in found if match is not None), "")
+
+    @property
     def sentence(self) -> str:
         """Say in one sentence what happened."""
         when = _PHASE_WORDS[self.phase]
@@ -131,12 +140,10 @@ class WorkerEnd:
                 f"The connection to {which} broke {when}: the server there ended, or the network "
                 "did. llama.cpp can't go on without it."
             )
-        assertion = next(
-            (line for line in reversed(self.last_lines) if _ASSERTION.search(line)), None
-        )
-        if assertion is not None:
-            return f"The engine stopped itself {when}: {assertion.strip()[:200]}"
         name = self.signal_name
+        assertion = self._assertion if name in {None, "SIGABRT"} and self.code else ""
+        if assertion:
+            return f"The engine stopped itself {when}: {assertion[:200].rstrip('.')}."
         if name == "SIGKILL":
             return (
                 f"The engine was killed {when}; the system does that when memory runs out, "

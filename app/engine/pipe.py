@@ -31,6 +31,7 @@ from app.engine.protocol import (
     Tune,
     decode_request,
     encode_line,
+    request_id,
 )
 
 __all__ = ["Inbox", "Outbox", "claim_stdout"]
@@ -121,7 +122,7 @@ class Inbox:
         try:
             request = decode_request(line)
         except ProtocolError as error:
-            self._outbox.send(Failed(id=0, kind="bad_request", message=str(error)))
+            self._outbox.send(Failed(id=request_id(line), kind="bad_request", message=str(error)))
             return
         if isinstance(request, Cancel):
             self._on_cancel(request.target)

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from app.engine.interface import EngineFailure
-from app.engine.protocol import Generate, ModelInfo, PromptFit
+from app.engine.protocol import Generate, LoadOptions, ModelInfo, PromptFit
 
-__all__ = ["check_replies", "does_not_fit"]
+__all__ = ["check_options", "check_replies", "does_not_fit"]
+
+# llama.cpp takes 32-bit numbers: a larger one would become another, and a batch of none stops it.
+_MOST = 2**31 - 1
+_LEAST = {"n_ctx": 0, "n_batch": 1, "n_ubatch": 1, "sequences": 1, "gpu_layers": -1}
+_SIZES = (*_LEAST, "threads", "threads_batch", "outputs", "draft_tokens")
+
+
+def check_options(options: LoadOptions) -> None:
+    """Refuse sizes that llama.cpp would stop at, or take for others."""
+    for name in _SIZES:
+        value, least = getattr(options, name), _LEAST.get(name, 0)
+        if value is not None and not least <= value <= _MOST:
+            raise EngineFailure(
+                "bad_request", f"{name} is a number between {least} and {_MOST:,}, not {value:,}."
+            )
 
 
 def check_replies(request: Generate, info: ModelInfo) -> None:

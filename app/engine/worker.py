@@ -64,7 +64,7 @@ from app.engine.protocol import (
     Unloaded,
 )
 from app.engine.quantizing import make_variant
-from app.engine.refusals import check_replies, does_not_fit
+from app.engine.refusals import check_options, check_replies, does_not_fit
 from app.engine.reply import Outcome
 from app.engine.scoring import score_text
 from app.engine.sender import ReplySender, Reporter
@@ -253,9 +253,8 @@ class Worker:
 
     def _load(self, request: Load) -> None:
         self._free()
+        check_options(request.options)
         self._check_file(request.path)
-        if request.options.draft is not None:
-            self._check_file(request.options.draft)
         report = Reporter(self._outbox, request.id, "load")
 
         def progress(fraction: float) -> bool:
@@ -288,7 +287,11 @@ class Worker:
             raise
         info = self._info(model.info, template)
         if draft is not None:
-            info = msgspec.structs.replace(info, draft=draft.model.info.name)
+            info = msgspec.structs.replace(
+                info,
+                draft=draft.model.info.name,
+                notices=(*info.notices, draft.cost),
+            )
         elif refused is not None:
             info = msgspec.structs.replace(info, notices=(*info.notices, refused))
         self._finish(Loaded(id=request.id, model=info))
@@ -299,6 +302,9 @@ class Worker:
         """Return the draft model, or a sentence why there is none: the chat goes on without."""
         if options.draft is None:
             return None, None
+        problem = file_problem(options.draft)
+        if problem is not None:
+            return None, f"No draft model is used: {problem}"
         own = msgspec.structs.replace(
             options, n_ctx=model.info.n_ctx, draft=None, sequences=1, outputs=None, template=None
         )
@@ -313,6 +319,7 @@ class Worker:
         return Draft(small, options.draft_tokens), None
 
     def _dry_run(self, request: DryRun) -> None:
+        check_options(request.options)
         self._check_file(request.path)
         found = self._engine.dry_run(request.path, request.options)
         self._finish(

@@ -61,6 +61,7 @@ class Setting:
         return _CHECKS[self.kind](self, value)
 
 
+_MOST_CHECKED = 400  # characters of an address, a list of devices: a sentence repeats them
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 80
 
@@ -114,6 +115,10 @@ def _check_lines(setting: Setting, value: object) -> tuple[str, ...]:
 def _accepted(setting: Setting, text: str) -> str:
     if setting.accept is None:
         return text
+    if len(text) > _MOST_CHECKED:
+        raise SettingError(
+            f"{setting.label} has at most {_MOST_CHECKED:,} characters, not {len(text):,}."
+        )
     try:
         return setting.accept(text)
     except ValueError as error:

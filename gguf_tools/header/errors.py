@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -28,10 +29,15 @@ HeaderErrorKind: TypeAlias = Literal[
 ]
 
 
+# Names in a hostile file may hold ends of lines, commands to a terminal, turns of direction.
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
 class HeaderError(Exception):
     """A file that can't be used as a model file; ``str()`` is one clear sentence."""
 
     def __init__(self, kind: HeaderErrorKind, message: str, path: Path | None = None) -> None:
+        message = _UNSHOWN.sub(lambda match: ascii(match[0])[1:-1], message)
         super().__init__(message)
         self.kind: HeaderErrorKind = kind
         self.message = message

@@ -391,7 +391,7 @@ class _Parser:
         self._at += length
         dimensions = self._u32()
         if dimensions > _MAX_DIMENSIONS:
-            self._damaged(f"the tensor {name} claims {dimensions} dimensions")
+            self._damaged(f"the tensor {name[:80]} claims {dimensions} dimensions")
         shape: list[int] = []
         elements = 1
         for _ in range(dimensions):
@@ -399,7 +399,7 @@ class _Parser:
             shape.append(extent)
             elements *= max(extent, 1)
             if elements > _INT64_MAX:
-                self._damaged(f"the tensor {name} claims {elements} elements")
+                self._damaged(f"the tensor {name[:80]} claims {elements} elements")
         self._need(12)
         type_id: int = _I32(self._view, self._at)[0]
         kind = tensor_type(type_id)

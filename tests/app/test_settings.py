@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,10 @@ def test_changes_are_kept_and_defaults_are_not_written(paths: Paths) -> None:
         ("app", "show_statistics", 1, "on or off"),
         ("app", "system_prompt", None, "needs a value"),
         ("sampling", "temperature", float("nan"), "a number"),
+        ("sampling", "temperature", float("inf"), "a number"),
+        ("app", "text_size", float("inf"), "a number"),
+        ("app", "text_size", 10**400, "lies between"),
+        ("app", "rpc", ["x" * 100_000], "at most 400 characters"),
         ("sampling", "stop", "x", "list of texts"),
         ("load", "type_k", "q3_k", "one of"),
     ],
@@ -100,6 +105,21 @@ def test_a46_values_of_the_wrong_type_fall_back_one_by_one(paths: Paths) -> None
     assert settings.load_values("/m.gguf")["n_ctx"] is None
     assert settings.presets["A"] == {"top_k": 5}
     assert len(settings.problems) == 3
+
+
+def test_a_path_that_is_no_text_is_kept(paths: Paths) -> None:
+    path = os.fsdecode(b"/models/caf\xe9.gguf")
+    Settings(paths.settings).set_load_values(path, {"n_ctx": 4096})
+    assert Settings(paths.settings).load_values(path)["n_ctx"] == 4096
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe with a name is POSIX")
+def test_what_is_no_file_is_said_and_never_waited_for(paths: Paths) -> None:
+    os.mkfifo(paths.settings)
+    (problem,) = Settings(paths.settings).problems
+    assert problem == (
+        "The settings file can't be read (it is not a plain file); defaults are used."
+    )
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """What is lost when something goes wrong, and whether the next start works.
 
-    python -m tests.bench.faults [--rounds 200] [--seed N] [--only KIND,KIND]
+    python -m tests.bench.faults [--rounds 200] [--seed N] [--only KIND,KIND] [--within S]
 
 A window runs offscreen as a process of its own, on one data folder through all rounds, over the
 scripted engine (every fifth round: over llama.cpp with a tiny model). Each round begins a reply
@@ -31,9 +31,17 @@ _SAVED_LATE_S = 0.5  # a timer that is late on a busy machine, and what is in th
 
 
 def run_rounds(
-    rounds: int, seed: int, kinds: list[str], say: Callable[[str], None] = print
+    rounds: int,
+    seed: int,
+    kinds: list[str],
+    say: Callable[[str], None] = print,
+    within_s: float | None = None,
 ) -> list[Outcome]:
-    """Return what came of each round. ``kinds`` take turns in a random order."""
+    """Return what came of each round. ``kinds`` take turns in a random order.
+
+    No round begins after ``within_s`` seconds.
+    """
+    end_s = None if within_s is None else time.monotonic() + within_s
     chance = random.Random(seed)
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="plimsoll-faults-") as folder:
@@ -44,6 +52,9 @@ def run_rounds(
                 say(f"{kind}: left out, a small file system can't be mounted here")
             deck: list[str] = []
             for number in range(rounds):
+                if end_s is not None and time.monotonic() > end_s:
+                    say(f"time is over: {number} of {rounds} rounds")
+                    break
                 if not deck:
                     deck = chance.sample(left, len(left))
                 outcome = attack.round(deck.pop())
@@ -78,6 +89,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default=",".join(KINDS), help="kinds of fault")
+    parser.add_argument("--within", type=float, metavar="S", help="begin no round after S seconds")
     arguments = parser.parse_args()
     kinds = arguments.only.split(",")
     unknown = set(kinds) - set(KINDS)
@@ -85,7 +97,11 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
     begin_s = time.monotonic()
     outcomes = run_rounds(
-        arguments.rounds, arguments.seed, kinds, lambda text: print(text, flush=True)
+        arguments.rounds,
+        arguments.seed,
+        kinds,
+        lambda text: print(text, flush=True),
+        arguments.within,
     )
     print(
         f"\n{len(outcomes)} rounds, seed {arguments.seed}, {time.monotonic() - begin_s:.0f} s\n"

@@ -241,6 +241,7 @@ def _main() -> int:
         def read(self) -> None:
             for line in sys.stdin:
                 self.came.emit(json.loads(line))
+            os._exit(0)  # whoever gave orders is gone
 
     orders = Orders()
     orders.came.connect(obey)

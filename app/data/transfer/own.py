@@ -6,6 +6,7 @@ aside; one that changes the meaning of a key raises ``version``, and an older pr
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -73,8 +74,8 @@ def read(data: object) -> Imported:
     version = as_dict(data).get("version")
     if version != VERSION:
         raise TransferError(
-            f"The file has version {version!r} of Plimsoll's format, and this program knows"
-            f" version {VERSION}: update Plimsoll to import it."
+            f"The file has version {reprlib.repr(version)} of Plimsoll's format, and this program"
+            f" knows version {VERSION}: update Plimsoll to import it."
         )
     into = Imported("Plimsoll")
     for item in as_list(as_dict(data).get("conversations")):

@@ -38,6 +38,7 @@ from app.engine.protocol.lines import (
     decode_message,
     decode_request,
     encode_line,
+    request_id,
 )
 from app.engine.protocol.requests import (
     Bench,
@@ -129,4 +130,5 @@ __all__ = [
     "decode_request",
     "encode_line",
     "is_final",
+    "request_id",
 ]

@@ -14,6 +14,7 @@ __all__ = [
     "decode_message",
     "decode_request",
     "encode_line",
+    "request_id",
 ]
 
 
@@ -40,8 +41,6 @@ def encode_line(message: Request | EngineMessage) -> bytes:
         raise ProtocolError(
             f"{wrong} has a character that is no text; if it is a file's name, rename the file"
         ) from error
-    except (OverflowError, ValueError) as error:
-        raise ProtocolError(f"a number in it is too large ({error})") from error
     if len(line) > MAX_LINE_BYTES:
         raise ProtocolError(
             f"it is longer ({len(line) >> 20:,} MiB) than a message can be "
@@ -60,6 +59,21 @@ def decode_request(line: bytes) -> Request:
         return _request_decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"not a request: {error}") from error
+
+
+class _Asked(msgspec.Struct):
+    id: int
+
+
+_id_decoder = msgspec.json.Decoder(_Asked)
+
+
+def request_id(line: bytes) -> int:
+    """Return the id on a line that is no request, so that who sent it hears; 0 if it has none."""
+    try:
+        return _id_decoder.decode(line).id
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0
 
 
 def decode_message(line: bytes) -> EngineMessage:

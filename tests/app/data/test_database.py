@@ -86,6 +86,27 @@ def test_a_disk_that_fills_up_loses_nothing(small_disk: Path) -> None:
     again.close()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes with names and devices are POSIX")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+def test_what_is_no_file_is_said_and_left_alone(store_path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(store_path)
+    elif kind == "folder":
+        store_path.mkdir()
+    else:
+        store_path.symlink_to("/dev/zero" if kind == "device" else store_path.name)
+    store = ConversationStore(store_path)
+    assert store.in_memory
+    assert store.notice is not None
+    assert "kept in memory" in store.notice.sentence
+    assert len(store.path(make_chat(store).id)) == 3
+    store.close()
+    assert not store_path.is_file()
+    if kind == "pipe":
+        with pytest.raises(StoreUnavailable, match="not a plain file"):
+            ConversationStore(store_path, read_only=True)
+
+
 def test_a_full_disk_at_the_first_start(small_disk: Path) -> None:
     ballast = fill(small_disk)
     path = small_disk / "chats.sqlite3"

@@ -50,7 +50,8 @@ def test_damage_is_no_knowledge() -> None:
     tunings = Tunings(state, cpu="A", engine="1")
     state.set_blob("tuning A | 1", b'{"model": {"outcome": "lost"}}')
     assert tunings.get("model") is None
-    state.set_blob("tuning A | 1", b"\xff")
-    assert tunings.get("model") is None
+    for damage in (b"\xff", b'{"model":' * 100_000, b"[" * 100_000):
+        state.set_blob("tuning A | 1", damage)
+        assert tunings.get("model") is None
     tunings.keep("model", KEPT)
     assert tunings.get("model") == KEPT

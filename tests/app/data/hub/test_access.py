@@ -28,5 +28,6 @@ def test_what_is_no_token_is_not_kept(paths: Paths, text: str) -> None:
 
 
 def test_a_damaged_file_is_no_token(paths: Paths) -> None:
-    token_path(paths.data).write_bytes(b"\xff\xfe")
-    assert kept_token(paths.data) is None
+    for content in (b"\xff\xfe", b"hf_a\r\nHost: elsewhere", b"hf_" + b"x" * 5000):
+        token_path(paths.data).write_bytes(content)
+        assert kept_token(paths.data) is None
