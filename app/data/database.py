@@ -230,6 +230,8 @@ class Database:
             self._lock = lock
         left_open = Path(f"{path}-wal").exists()
         if not path.exists():
+            if path.is_symlink():  # to a disk that is not there now: not to be replaced
+                raise OSError(errno.ENOENT, "it is a link that leads nowhere", str(path))
             files.create(path)
         require_plain(path)
         try:

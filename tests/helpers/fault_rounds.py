@@ -302,7 +302,7 @@ class Attack:
         self._drop()
         shown = window.shown
         window = self._start()  # with the disk still full
-        window.until_looks(lambda look: "store" in look["notices"], "notice at the start")
+        window.look()
         self._drop()
         ballast.unlink()
         window, look = self._restarted(question)

@@ -87,14 +87,15 @@ def test_a_disk_that_fills_up_loses_nothing(small_disk: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes with names and devices are POSIX")
-@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop", "link"])
 def test_what_is_no_file_is_said_and_left_alone(store_path: Path, kind: str) -> None:
     if kind == "pipe":
         os.mkfifo(store_path)
     elif kind == "folder":
         store_path.mkdir()
     else:
-        store_path.symlink_to("/dev/zero" if kind == "device" else store_path.name)
+        targets = {"device": "/dev/zero", "loop": store_path.name, "link": "/no/such/disk/chats"}
+        store_path.symlink_to(targets[kind])
     store = ConversationStore(store_path)
     assert store.in_memory
     assert store.notice is not None
@@ -102,6 +103,7 @@ def test_what_is_no_file_is_said_and_left_alone(store_path: Path, kind: str) -> 
     assert len(store.path(make_chat(store).id)) == 3
     store.close()
     assert not store_path.is_file()
+    assert kind in {"folder", "pipe"} or store_path.is_symlink()
     if kind == "pipe":
         with pytest.raises(StoreUnavailable, match="not a plain file"):
             ConversationStore(store_path, read_only=True)

@@ -38,6 +38,14 @@ HOSTILE = {
     "entities": "&#x0; &#1114112; &amp;" * 500,
     "many rules": "---\n\n" * 3000,
     "many headings": "# h\n" * 3000,
+    "stacked marks": "".join(f"{c}" + "\u0300\u0323\u035c\u0489" * 60 for c in "zalgo ") * 20,
+    "a megabyte in a line": "The quick brown fox. " * 50_000,
+    "a megabyte of code in a line": "```\n" + "f(x)=" * 200_000 + "\n```",
+    "large table": "| a " * 20 + "|\n" + "|---" * 20 + "|\n" + ("| **1** " * 20 + "|\n") * 500,
+    "directions in every cell": "| a |\n|---|\n" + "| \u202eb\u2066 `c\u202e` |\n" * 300,
+    "quotes, lists and fences in turn": "".join(
+        "> " * (i % 60) + "- " * (i % 40) + ("```\n" if i % 7 else "x\n") for i in range(1000)
+    ),
     "autolinks": "http://a.b/" * 3000,
 }
 
