@@ -53,7 +53,13 @@ def batch_sentence(stats: TurnStats, alone: float | None) -> str:
     together, each = stats.batch_per_s, stats.decode_per_s
     count = stats.replies_at_once
     if together is None or each is None:
-        return ""
+        if count == 1:
+            return ""
+        # One of the others: the first one's record has the figures of all.
+        return (
+            f"One of {count} replies that were written at once: every reading of the weights "
+            "served all of them."
+        )
     text = (
         f"{count} replies at once: {together:,.0f} tok/s together, {each:,.1f} each, since every "
         "reading of the weights served all of them."

@@ -190,7 +190,11 @@ def _budget(session: Session, members: list[PlannedDevice], taken: _Held) -> Bud
         planned_bytes=planned,
         engine_bytes=engine,
         mapped_bytes=taken.mapped or None,
-        peak_bytes=session.peak_bytes if _has_cpu(members) and session.state != "lost" else None,
+        peak_bytes=(
+            session.peak_bytes
+            if _has_cpu(members) and session.state != "lost" and session.has_evaluated
+            else None
+        ),
         note=_spill_note(session, members) or _others_note(session, members, total),
     )
 
@@ -344,10 +348,13 @@ def _kv_segments(
     formula = "" if plan is None else f"; {plan.kv_formula}"
     in_use = used + taken.state
     if in_use:
-        text = f"{tokens:,} tokens take {format_bytes(used)}{formula}"
+        known = session.has_evaluated
+        take = "take" if known else "of this chat will take"
+        text = f"{tokens:,} tokens {take} {format_bytes(used)}{formula}"
         if taken.state:
             text += f"; recurrent state {format_bytes(taken.state)}, whatever the length"
-        yield SegmentView("kv_used", in_use, "planned" if tokens == 0 else "measured", text)
+        basis_used: Basis = "measured" if tokens and known else "planned"
+        yield SegmentView("kv_used", in_use, basis_used, text)
     left = taken.kv - used
     window = "" if settings is None else f" for {settings.n_ctx:,} tokens"
     yield SegmentView(

@@ -217,6 +217,14 @@ class Session:
         return self.turns[-1].stats.context_used_tokens if self.turns else 0
 
     @property
+    def has_evaluated(self) -> bool:
+        """Whether the engine that is loaded holds what the conversation's last turn left there."""
+        if self.live is not None or self.state == "replay":
+            return True
+        last = self.turns[-1].load if self.turns else None
+        return last is not None and self.load is not None and last.at_ms == self.load.at_ms
+
+    @property
     def comparable(self) -> tuple[TurnRecord, ...]:
         """The turns that this model answered: another one's rates say nothing about this plan."""
         own = "" if self.load is None else self.load.identity.fingerprint

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from app.engine.cache import PrefixCache
 from app.engine.interface import Aborted, EngineFailure, EngineModel
 from app.engine.protocol import SamplingOptions
+from gguf_tools.units import format_bytes
 
 __all__ = ["Draft", "mismatch"]
 
@@ -59,6 +60,16 @@ class Draft:
         self.model = model
         self.most_tokens = most_tokens
         self._cache = PrefixCache(model)
+
+    @property
+    def cost(self) -> str:
+        """What it takes, in a sentence: plans and the engine's sums are of the large model."""
+        info = self.model.info
+        held = sum(buffer.size_bytes for buffer in info.buffers)
+        return (
+            f"The draft model {info.name} takes {format_bytes(held)} more; the plan and the "
+            "engine's sum are of this model alone."
+        )
 
     def read(self, tokens: Sequence[int]) -> None:
         """Bring its cache to these tokens; what it holds already is not evaluated again.

@@ -224,7 +224,8 @@ class Application(QObject):
     def _start(self, model: str | None) -> None:
         state = self.state.blob("window")
         if state is None or not self.window.restore_state(state):
-            self.window.resize(1440, 900)
+            room = self.window.screen().availableSize()
+            self.window.resize(min(1440, room.width()), min(900, room.height()))
         for problem in self.settings.problems:
             self._say("settings-file", problem, "warning")
         unfinished = self.state.settle_unfinished_load()

@@ -354,6 +354,7 @@ class ChatController(QObject):
                 self.runner.lives.get(message_id),
                 figures=bool(self._settings.get("show_statistics")),
                 versions_live=len(self.runner.message_ids) > 1,
+                is_last=message is self.path[-1],
             )
         )
 

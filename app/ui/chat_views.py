@@ -136,6 +136,7 @@ def message_view(
     *,
     figures: bool = True,
     versions_live: bool = False,
+    is_last: bool = False,
 ) -> MessageView:
     """Return what the transcript shows of a message.
 
@@ -151,6 +152,7 @@ def message_view(
         "version_index": index,
         "version_count": count,
         "attachments": attachments,
+        "is_last": is_last,
     }
     if live is not None and live.message_id == message.id:
         return MessageView(
@@ -241,6 +243,7 @@ def path_views(
                 lives.get(message.id),
                 figures=figures,
                 versions_live=versions_live,
+                is_last=message is path[-1],
             )
         )
     return views

@@ -111,6 +111,7 @@ def _drive(folder: Path, arguments: argparse.Namespace) -> int:
     paths.make()
     app = QApplication.instance() or QApplication(["plimsoll"])
     program = Application(paths, models[0])
+    program.tuning.enabled = False
     program.window.show()
 
     def until(done: Callable[[], bool]) -> None:

@@ -136,6 +136,7 @@ def main() -> None:
         paths = Paths(Path(name) / "data", Path(name) / "cache")
         paths.make()
         program = Application(paths, str(starter_model()))
+        program.tuning.enabled = False
         program.window.resize(1440, 900)
         program.window.show()
         bench = Bench(app, program, given.tokens)

@@ -44,6 +44,7 @@ def _child() -> int:
     logs.set_up(paths.logs)
     app = QApplication(["plimsoll"])
     program = Application(paths, None)
+    program.tuning.enabled = False
     program.window.show()
     times: dict[str, float] = {"imported_s": imported, "shown_s": now()}
 

@@ -9,6 +9,7 @@ import pytest
 
 from app.engine.protocol import Fault
 from app.ui.dialogs.context_log import ContextLogDialog
+from app.ui.transcript.controls import controls_for
 from app.ui.transcript.items import MessageAction
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.window import Program
@@ -70,6 +71,26 @@ def test_versions_edits_continuation_and_deletion_erase_nothing(
     program.until(lambda: program.texts() == ["Hello", "first"])  # the version that is left
     program.app.window.toast.undo_button.click()
     program.until(lambda: program.texts() == ["Hello", "second"])
+
+
+def test_question_whose_answer_was_deleted_can_be_answered(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["first", "second", "third", "fourth"])
+    program = open_program(model).ready()
+    controller = program.app.controller
+    for text in ("One", "Two"):
+        program.send(text)
+        program.answered()
+    controller.act(MessageAction("delete", controller.path[-1].id))
+    program.until(lambda: program.texts() == ["One", "first", "Two"])
+    view = program.app.chat._views[controller.path[-1].id]
+    assert "regenerate" in {control.kind for control in controls_for(view)}
+    earlier = program.app.chat._views[controller.path[0].id]
+    assert "regenerate" not in {control.kind for control in controls_for(earlier)}
+    program.app.chat.regenerate_last()
+    program.until(lambda: program.texts() == ["One", "first", "Two", "third"])
+    program.answered()
 
 
 def test_stopped_reply_can_be_continued(

@@ -86,6 +86,12 @@ def test_variants_answer_are_measured_kept_and_opened_again(
     # Every engine is gone.
     assert not [p for p in psutil.Process().children() if p.pid != program.app.engine.state.pid]
 
+    # Another reference is for the next run; what was found stays.
+    compare.set_reference(1)
+    assert compare.record is record
+    assert compare.wish.reference == variants[1]
+    assert "Q4_0" in compare.page.said()
+
     for name, start in (("r.md", "# "), ("r.json", "{")):
         compare.save_report(str(tmp_path / name))
         assert (tmp_path / name).read_text().startswith(start)
@@ -107,11 +113,14 @@ def test_variants_answer_are_measured_kept_and_opened_again(
 
 
 def test_killed_engine_marks_its_variant_and_the_others_go_on(
-    open_program: Open, variants: list[str]
+    open_program: Open, variants: list[str], tmp_path: Path
 ) -> None:
+    # The second one never ends its turn, so that there is time to kill its engine.
+    endless = TinyModel(script=(" red", " yellow"), layers=2, extra_tokens=COLOURS, context=16_384)
+    variants[1] = str(write_tiny_model(tmp_path / "Endless-Q4_0.gguf", endless))
     program = open_program().ready()
     compare = program.app.compare
-    _open(program, variants, quality=False, max_tokens=800, n_ctx=1024)
+    _open(program, variants, quality=False, max_tokens=8192, n_ctx=16_384)
     killed: list[int] = []
     own = program.app.engine.state.pid
 

@@ -41,6 +41,7 @@ class Scene:
         self.folder = folder
         self.theme = theme
         self.program = Application(paths, str(starter_model()))
+        self.program.tuning.enabled = False
         self.program.preferences.set_value("theme", theme)
         self.program.window.resize(1440, 900)
 

@@ -48,6 +48,8 @@ def test_batch_is_set_beside_one_reply_alone() -> None:
     assert "a token cost 0.31 of what it costs alone" in text
     assert "alone wrote" not in batch_sentence(stats, None)
     assert batch_sentence(_stats(), 50.0) == ""
+    other = _stats(replies_at_once=4)  # not the first: the figures of all are with that one
+    assert batch_sentence(other, 50.0).startswith("One of 4 replies that were written at once")
 
 
 def test_draft_is_set_beside_the_rate_without_it() -> None:

@@ -97,7 +97,10 @@ def test_a18_mapped_weights_are_tensors_not_ranges(plan_of: PlanOf, range_bytes:
 def test_a18_private_memory_is_shown_apart_from_file_pages(plan_of: PlanOf) -> None:
     session = Session()
     session.planned(plan_of())
-    loaded(session, after=sample(private_mib=300, mapped_mib=5000, CPU=(16, 12)))
+    record = loaded(session, after=sample(private_mib=300, mapped_mib=5000, CPU=(16, 12)))
+    (budget,) = budgets(session)
+    assert budget.peak_bytes is None  # there was no turn yet
+    session.conversation([turn(record)])
     (budget,) = budgets(session)
     assert session.plan is not None
     assert budget.mapped_bytes == session.plan.devices[0].weights_bytes
@@ -242,3 +245,21 @@ def test_what_other_programs_took_since_loading_is_said(plan_of: PlanOf) -> None
     assert budgets(session)[0].note.startswith("Other programs took 2.00 GiB since the model")
     session.memory(sample(private_mib=2348, CPU=(16, 10)))
     assert budgets(session)[0].note == ""  # it was the engine itself
+
+
+def test_cache_of_a_chat_that_this_engine_has_not_read_is_planned(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    earlier = loaded(session, at_ms=1)
+    loaded(session, at_ms=2)
+    session.conversation([turn(earlier)])
+    (budget,) = budgets(session)
+    used = next(item for item in budget.segments if item.kind == "kv_used")
+    assert used.basis == "planned"
+    assert "of this chat will take" in used.formula
+    assert budget.peak_bytes is None
+    session.turn_started(prompt_tokens=100, reused_tokens=0, new_tokens=100)
+    session.read(50)
+    (budget,) = budgets(session)
+    used = next(item for item in budget.segments if item.kind == "kv_used")
+    assert used.basis == "measured"

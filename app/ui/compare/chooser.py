@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -138,7 +139,10 @@ class VariantsDialog(QDialog):
             group.setFont(0, font)
             self._groups[choice.group] = group
         size = "" if choice.size_bytes is None else format_bytes(choice.size_bytes)
-        item = QTreeWidgetItem(group, [choice.label, size])
+        label = choice.label
+        if any(item.text(0) == label for item in _children(group)):
+            label = f"{label} · {PurePath(choice.path).name}"
+        item = QTreeWidgetItem(group, [label, size])
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
         state = Qt.CheckState.Checked if choice.path in chosen else Qt.CheckState.Unchecked

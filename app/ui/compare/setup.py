@@ -131,12 +131,14 @@ class SetupCard(QFrame):
         self.progress.setVisible(view.is_running)
         if view.progress is not None:
             self.progress.setValue(round(view.progress * 1000))
-        self.run.setEnabled(not view.is_running and view.can_run and not view.problem)
         had_focus = self.run.hasFocus() or self.stop.hasFocus()
-        self.run.setVisible(not view.is_running)
         self.stop.setVisible(view.is_running)
-        if had_focus:
-            (self.stop if view.is_running else self.run).setFocus()
+        if had_focus and view.is_running:
+            self.stop.setFocus()  # before the other one hands the focus on to anybody
+        self.run.setEnabled(not view.is_running and view.can_run and not view.problem)
+        self.run.setVisible(not view.is_running)
+        if had_focus and not view.is_running:
+            self.run.setFocus()
         self._problem.setText("" if view.is_running else view.problem)
         self._problem.setVisible(bool(self._problem.text()))
 

@@ -284,15 +284,15 @@ class ChatPresenter(QObject):
 
     @Slot()
     def regenerate_last(self) -> None:
-        """Have the last message answered once more."""
-        last = self._last_reply()
+        """Have the last message answered once more, or for the first time."""
+        last = self._last_message()
         if last is not None:
             self._controller.regenerate(last.id)
 
     @Slot()
     def regenerate_last_several(self) -> None:
         """Have the last message answered in several versions at once."""
-        last = self._last_reply()
+        last = self._last_message()
         if last is not None:
             self._controller.several_wanted.emit(last.id)
 
@@ -302,6 +302,16 @@ class ChatPresenter(QObject):
         last = self._last_reply()
         if last is not None:
             self._transcript.copy_text(last.text)
+
+    def _last_message(self) -> MessageView | None:
+        return next(
+            (
+                self._views[key]
+                for key in reversed(self._order)
+                if self._views[key].role in {"user", "assistant"}
+            ),
+            None,
+        )
 
     def _last_reply(self) -> MessageView | None:
         return next(

@@ -129,11 +129,17 @@ class ComparePresenter(QObject):
 
     @Slot(int)
     def set_reference(self, index: int) -> None:
-        """Hold the other variants against this one from the next run on."""
-        if not self.is_running and self.record is not None:
-            paths = tuple(variant.path for variant in self.record.variants)
-            self._wish(chosen=paths, reference=paths[index])
+        """Hold the other variants against this one from the next run on; what was found stays."""
+        record = self.record
+        if self.is_running or record is None:
+            return
+        paths = tuple(variant.path for variant in record.variants)
+        self._wish(chosen=paths, reference=paths[index])
+        if all(variant.status == "waiting" for variant in record.variants):
             self._prepare()
+        else:
+            label = record.variants[index].label
+            self.page.say(self.tr("The next run holds the others against {0}.").format(label))
 
     @Slot(int)
     def remove(self, index: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
@@ -164,7 +164,7 @@ _HEADS = (
 
 def table_view(record: ComparisonRecord) -> TableView:
     """Return the table; without rows while nothing has been measured."""
-    if all(variant.status == "waiting" for variant in record.variants):
+    if not any(variant.stats or variant.decode or variant.quality for variant in record.variants):
         return TableView()
     rows = variant_rows(record)
     reference = record.variants[record.reference].label
@@ -174,8 +174,17 @@ def table_view(record: ComparisonRecord) -> TableView:
         rows=tuple(_cells(row) for row in rows),
         cell_tips=tuple(_cell_tips(row) for row in rows),
         about=_tr("reference: {0}").format(reference),
-        caption=" ".join(sentences(record)),
+        caption=" ".join((*sentences(record), *_marks(rows))),
     )
+
+
+def _marks(rows: Sequence[VariantRow]) -> tuple[str, ...]:
+    """Return what the marks in the table and in the answers mean."""
+    marks = [_tr("Marked words differ from the reference's answer.")]
+    sources = dict.fromkeys(row.requantized_from for row in rows if row.requantized_from)
+    if sources:
+        marks.append(_tr("* requantised from {0}.").format(", ".join(map(str, sources))))
+    return tuple(marks)
 
 
 def _cells(row: VariantRow) -> tuple[str, ...]:
@@ -192,9 +201,17 @@ def _cells(row: VariantRow) -> tuple[str, ...]:
         "—" if row.ratio_predicted is None else f"{row.ratio_predicted:.2f}×",
         "—" if row.ratio_measured is None else f"{row.ratio_measured:.2f}×",
         estimate_text(row.perplexity, ".2f") or "—",
-        "0" if row.is_reference else estimate_text(row.mean_kl, ".4f") or "—",
-        _tr("100 %") if row.is_reference else estimate_text(row.same_top, ".1%") or "—",
+        *_faithfulness(row),
     )
+
+
+def _faithfulness(row: VariantRow) -> tuple[str, str]:
+    """Return mean KL and the share of equal top tokens; the reference's are known by definition."""
+    if row.perplexity is None:
+        return "—", "—"
+    if row.is_reference:
+        return "0", _tr("100 %")
+    return estimate_text(row.mean_kl, ".4f") or "—", estimate_text(row.same_top, ".1%") or "—"
 
 
 def _cell_tips(row: VariantRow) -> tuple[str, ...]:

@@ -81,6 +81,8 @@ def controls_for(view: MessageView) -> tuple[Control, ...]:
     kinds = {"edit", "copy", "delete"}
     if view.version_count > 1:
         kinds |= {"previous_version", "next_version"}
+    if view.role == "user" and view.is_last:
+        kinds.add("regenerate")  # its answer was deleted, or never came
     if view.role == "assistant":
         kinds |= {"regenerate", "regenerate_with", "regenerate_several"}
         if view.state in ("stopped", "interrupted", "failed") and view.text:
@@ -129,7 +131,7 @@ class ControlBar:
                 self._hide(button)
         self._by_kind["previous_version"].setEnabled(view.version_index > 0)
         self._by_kind["next_version"].setEnabled(view.version_index + 1 < view.version_count)
-        many = view.version_count > 1
+        many = view.version_count > 1 and "next_version" in offered
         self.version = f"{view.version_index + 1}/{view.version_count}" if many else ""
 
     def set_shown(self, shown: bool, *, tab: bool) -> None:

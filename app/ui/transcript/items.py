@@ -74,6 +74,7 @@ class MessageView:
         version_index: which version is shown, from 0.
         version_count: how many versions there are.
         versions_live: several versions are being written, so the others can be looked at.
+        is_last: nothing follows it.
         progress: prompt tokens read and to be read, while ``state`` is "waiting".
         actions: what a notice, a cut or a note offers to do.
     """
@@ -92,6 +93,7 @@ class MessageView:
     attachments: tuple[AttachmentView, ...] = ()
     progress: tuple[int, int] | None = None
     versions_live: bool = False
+    is_last: bool = False
     actions: tuple[NoticeAction, ...] = ()
 
 

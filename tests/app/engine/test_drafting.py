@@ -37,6 +37,7 @@ def test_draft_that_knows_the_story_is_always_right(
     driver = make_driver()
     loaded = _load(driver, *_pair(tmp_path))
     assert loaded.model.draft == "small"
+    assert "The draft model small takes" in loaded.model.notices[-1]
     text, _, done = answer_of(turn(driver, chat("Tell me a story")))
     assert text == TOLD
     assert done.stop == "end_of_turn"
@@ -117,6 +118,16 @@ def test_window_is_filled_to_its_end(make_driver: Callable[[], Driver], tmp_path
     _, _, done = answer_of(turn(driver, chat("Tell me a story"), ignore_eos=True))
     assert done.stop == "context_full"
     assert done.stats.prompt_tokens + done.stats.reply_tokens == 257
+
+
+def test_draft_that_is_not_there_costs_no_model(
+    make_driver: Callable[[], Driver], tmp_path: Path
+) -> None:
+    large, _ = _pair(tmp_path)
+    driver = make_driver()
+    loaded = _load(driver, large, tmp_path / "nowhere.gguf")
+    assert loaded.model.draft is None
+    assert loaded.model.notices[-1].startswith("No draft model is used: There is no file")
 
 
 @pytest.mark.parametrize(
