@@ -17,6 +17,7 @@ __all__ = [
     "format_bandwidth",
     "format_bytes",
     "format_count",
+    "format_figure",
     "format_rate",
     "format_seconds",
     "round_up",
@@ -43,10 +44,17 @@ def ceil_div(value: int, divisor: int) -> int:
 
 def _three_digits(value: float) -> str:
     if value >= 100:
-        return f"{value:.0f}"
+        return f"{value:,.0f}"
     if value >= 10:
         return f"{value:.1f}"
     return f"{value:.2f}"
+
+
+def format_figure(value: float | None) -> str:
+    """Return a figure with three digits and never an exponent, ``unknown`` for None."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def format_bytes(size_bytes: int | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gguf_tools.machine import Device
-from gguf_tools.units import format_bandwidth, format_bytes
+from gguf_tools.units import format_bandwidth, format_bytes, format_figure
 from inspector.planner_curves import BatchingCurve, GrowthCurve
 from inspector.planner_setup import PlannerSettings
 from inspector.planner_words import (
@@ -171,9 +171,9 @@ def _cells(item: ReportRow) -> list[str]:
 def _ceiling(row: RowPlan) -> str:
     if row.rates.ceiling is None:
         return "unknown"
-    text = f"{row.rates.ceiling:.3g}"
+    text = f"{format_figure(row.rates.ceiling)}"
     if row.split_rates is not None and row.split_rates.ceiling is not None:
-        text += f" → {row.split_rates.ceiling:.3g}"
+        text += f" → {format_figure(row.split_rates.ceiling)}"
     return f"{text} tok/s"
 
 

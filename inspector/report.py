@@ -12,7 +12,13 @@ from typing import Any
 
 import msgspec
 
-from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from gguf_tools.units import (
+    format_bandwidth,
+    format_bytes,
+    format_figure,
+    format_rate,
+    format_seconds,
+)
 from inspector.findings import findings_of
 from inspector.plan_errors import plan_errors
 from inspector.records import LoadRecord, TurnRecord, TurnStats
@@ -163,8 +169,8 @@ def _turn_table(turns: Sequence[TurnRecord]) -> str:
         plan = None if turn.load is None else turn.load.plan
         point = None if plan is None else plan.rate_at(stats.mean_depth_tokens)
         if point is not None and point.low and point.high and point.ceiling:
-            predicted = f"{point.low:.3g} to {point.high:.3g}"
-            ceiling = f"{point.ceiling:.3g}"
+            predicted = f"{format_figure(point.low)} to {format_figure(point.high)}"
+            ceiling = f"{format_figure(point.ceiling)}"
         lines.append(
             f"| {_time(turn.at_ms)} | {stats.prompt_tokens:,} | {stats.reused_tokens:,} "
             f"| {format_seconds(stats.first_token_s) if stats.first_token_s else '—'} "

@@ -33,7 +33,7 @@ from app.settings import Settings
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.plan import Plan, make_plan
-from gguf_tools.units import format_bandwidth, format_bytes, round_up
+from gguf_tools.units import format_bandwidth, format_bytes, format_figure, round_up
 from inspector.measured import DecodeSample
 from inspector.planned import load_settings, plan_record, prefill_point, step_point
 from inspector.records import BandwidthRecord, BenchRecord, BenchRow, LoadRecord
@@ -393,9 +393,9 @@ def _cells(row: BenchRow) -> tuple[str, ...]:
     if row.predicted is None or row.predicted_high is None:
         predicted = "unknown"
     elif row.predicted == row.predicted_high:
-        predicted = f"{row.predicted:.3g}"
+        predicted = f"{format_figure(row.predicted)}"
     else:
-        predicted = f"{row.predicted:.3g}–{row.predicted_high:.3g}"
+        predicted = f"{format_figure(row.predicted)}–{format_figure(row.predicted_high)}"
     return (
         f"{row.test} {row.tokens}",
         f"{row.depth:,}",

@@ -16,7 +16,7 @@ from app.cli.terminal import note
 from app.data.probe import host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineError
-from app.engine.protocol import LoadOptions
+from app.engine.protocol import Hello, LoadOptions
 from app.engine.threads import choose_threads
 from app.machine import bandwidth_for, hardware_table, machine_for, processor, state_file
 from app.paths import default_paths
@@ -26,7 +26,7 @@ from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
 from gguf_tools.quants import CACHE_TYPES
 from gguf_tools.settings import LoadSettings
-from gguf_tools.split import parse_split
+from gguf_tools.split import device_names, parse_split
 from inspector.records import BandwidthRecord
 
 __all__ = [
@@ -158,7 +158,19 @@ def planned_machine(
         return Machine(name="this computer", cpu=processor())
     assert hello is not None
     bandwidth = _bandwidth(state, hello.cpu, facts) if measure else None
-    return machine_for(hello, bandwidth, arguments.devices)
+    machine = machine_for(hello, bandwidth, arguments.devices)
+    absent = _absent(arguments.devices, hello)
+    if absent:
+        used = ", ".join(item.name for item in machine.accelerators) or "the processor"
+        note(f"There is no device {', '.join(absent)}; the plan is for {used}.")
+    return machine
+
+
+def _absent(devices: str | None, hello: Hello) -> list[str]:
+    """Return the devices that were named and that the engine doesn't have."""
+    known = {word.casefold() for item in hello.devices for word in (item.name, item.description)}
+    names = device_names(devices) or frozenset()
+    return sorted(name for name in names if name.removeprefix("-") not in known)
 
 
 def _bandwidth(state: StateFile, cpu: str, facts: ModelFacts) -> BandwidthRecord | None:

@@ -24,7 +24,7 @@ from app.paths import default_paths
 from app.settings import Settings
 from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError
-from gguf_tools.units import format_bytes, format_count
+from gguf_tools.units import format_bytes, format_count, format_figure
 from inspector.planned import load_settings
 
 __all__ = ["add_arguments", "run"]
@@ -195,8 +195,8 @@ def _fit_cells(fit: VariantFit) -> tuple[str, ...]:
     return (
         _VERDICTS[fit.verdict],
         "–" if fit.max_context_tokens is None else f"{fit.max_context_tokens:,}",
-        "–" if low is None or high is None else f"{low:.3g}–{high:.3g}",
-        "–" if fit.prefill_per_s is None else f"{fit.prefill_per_s:.3g}",
+        "–" if low is None or high is None else f"{format_figure(low)}–{format_figure(high)}",
+        "–" if fit.prefill_per_s is None else f"{format_figure(fit.prefill_per_s)}",
     )
 
 

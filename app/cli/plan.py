@@ -18,7 +18,13 @@ from gguf_tools.network import network_seconds
 from gguf_tools.plan import DevicePlan, Plan, make_plan
 from gguf_tools.rates import TokenBytes
 from gguf_tools.settings import engine_settings
-from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from gguf_tools.units import (
+    format_bandwidth,
+    format_bytes,
+    format_figure,
+    format_rate,
+    format_seconds,
+)
 from inspector.planned import plan_record
 from inspector.room import lacking
 from inspector.speed import network_words
@@ -243,7 +249,7 @@ def _decode_line(plan: Plan) -> str:
     line = f"at most {format_rate(decode.ceiling)}"
     if decode.expected_low is not None and decode.expected_high is not None:
         low, high = decode.expected_low, decode.expected_high
-        line += f", about {low:.3g} to {format_rate(high)} expected"
+        line += f", about {format_figure(low)} to {format_rate(high)} expected"
     return line
 
 

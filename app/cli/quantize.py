@@ -31,7 +31,7 @@ from gguf_tools.quantize import (
     requantize_warning,
 )
 from gguf_tools.settings import LoadSettings
-from gguf_tools.units import format_bytes, format_rate, format_seconds, round_up
+from gguf_tools.units import format_bytes, format_figure, format_rate, format_seconds, round_up
 
 __all__ = ["add_arguments", "run"]
 
@@ -166,8 +166,8 @@ def _tell(row: Forecast) -> None:
     )
     decode = None if row.plan is None else row.plan.decode
     if decode is not None and decode.expected_low is not None and decode.expected_high:
-        low, high = decode.expected_low, format_rate(decode.expected_high)
-        note(f"Predicted decode: {low:.3g} to {high}, at most {format_rate(decode.ceiling)}.")
+        low, high = format_figure(decode.expected_low), format_rate(decode.expected_high)
+        note(f"Predicted decode: {low} to {high}, at most {format_rate(decode.ceiling)}.")
     warning = requantize_warning(expected)
     if warning is not None:
         note(f"! {warning}")
@@ -311,7 +311,7 @@ def _as_text(facts: ModelFacts, rows: list[Forecast]) -> str:
                 (
                     ""
                     if decode is None or decode.expected_low is None or not decode.expected_high
-                    else f"{decode.expected_low:.3g}–{decode.expected_high:.3g}"
+                    else "–".join(map(format_figure, (decode.expected_low, decode.expected_high)))
                 ),
                 _remarks(expected),
             )

@@ -17,6 +17,7 @@ from app.paths import default_paths
 from app.ui.models.details import DetailsDialog
 from app.ui.models.trash_dialog import TrashDialog
 from app.ui.models.views import VariantView
+from app.ui.presenters.library_views import library_view
 from inspector.records import BandwidthRecord
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.library_files import lora, projector, write_ollama
@@ -138,8 +139,14 @@ def test_what_is_gone_at_the_next_start_is_said(
 def test_removed_from_the_list_and_put_back(program: Program) -> None:
     page = program.app.models_page.page
     key = rows(program)["Tiny-1M-F16.gguf"].key
+    arranged = program.app.scanner.arranged
+    whole, less = (library_view(arranged, hidden=gone) for gone in ((), {Path(key)}))
     page.hide_requested.emit([key])
     assert "Tiny-1M-F16.gguf" not in rows(program)
+    # What is not listed is not counted, neither above nor behind the model's name.
+    assert whole.summary != less.summary
+    sizes = [sum(group.size_bytes or 0 for group in view.groups) for view in (whole, less)]
+    assert sizes[0] - sizes[1] == Path(key).stat().st_size
     assert key not in {entry.key for entry in program.app.window.picker.models.shown()}
     assert Path(key).exists()
     page.put_back_requested.emit([key])

@@ -86,7 +86,7 @@ def row_tip(row: VariantView, column: str) -> str:
 
 def group_facts(group: GroupView) -> str:
     """Return what stands behind a group's title: how many, how large, what belongs to it."""
-    count = sum(not row.is_part for row in group.variants)
+    count = sum(not row.is_part and not row.is_hidden for row in group.variants)
     if group.kind == "model":
         said = _tr("1 variant") if count == 1 else _tr("%1 variants", str(count))
     else:

@@ -73,7 +73,7 @@ def library_view(
     for kind, title, entries in rest:
         if entries:
             rows = tuple(_file(entry, hidden) for entry in entries)
-            size = sum(entry.size_bytes for entry in entries)
+            size = _listed_bytes(entries, hidden)
             groups.append(
                 GroupView(key=kind, title=title, kind=kind, variants=rows, size_bytes=size)
             )
@@ -81,7 +81,7 @@ def library_view(
     sources = sorted({row.source for row in every})
     return LibraryView(
         groups=tuple(groups),
-        summary=_summary(arranged, seconds),
+        summary=_summary(arranged, hidden, seconds),
         basis=basis,
         budget_title=_tr("Memory at %1", context(budget_context)) if budget_context else "",
         sources=tuple(sources) if len(sources) > 1 else (),
@@ -89,14 +89,20 @@ def library_view(
     )
 
 
-def _summary(arranged: Arranged, seconds: float | None) -> str:
-    variants = [entry for group in arranged.groups for entry in group.variants]
-    if not variants and not arranged.others and not arranged.broken:
+def _summary(arranged: Arranged, hidden: Collection[Path], seconds: float | None) -> str:
+    """Return how much is listed; what was removed from the list doesn't count."""
+    groups = [
+        listed
+        for group in arranged.groups
+        if (listed := [entry for entry in group.variants if entry.path not in hidden])
+    ]
+    variants = [entry for group in groups for entry in group]
+    if not arranged.groups and not arranged.others and not arranged.broken:
         return ""
     parts = [
-        plural(len(arranged.groups), "1 model", "%1 models"),
+        plural(len(groups), "1 model", "%1 models"),
         plural(len(variants), "1 variant", "%1 variants"),
-        format_bytes(sum(group.size_bytes for group in arranged.groups)),
+        format_bytes(sum(_listed_bytes((*g.variants, *g.parts), hidden) for g in arranged.groups)),
     ]
     if arranged.broken:
         parts.append(plural(len(arranged.broken), "1 unusable file", "%1 unusable files"))
@@ -119,8 +125,13 @@ def _group(group: ModelGroup, hidden: Collection[Path], loaded: str | None) -> G
             *(_variant(entry, group.title, hidden, loaded) for entry in group.variants),
             *(_part(entry, group.title, hidden) for entry in group.parts),
         ),
-        size_bytes=group.size_bytes,
+        size_bytes=_listed_bytes((*group.variants, *group.parts), hidden),
     )
+
+
+def _listed_bytes(entries: Iterable[ModelEntry], hidden: Collection[Path]) -> int:
+    """Return the bytes of what was not removed from the list."""
+    return sum(entry.size_bytes for entry in entries if entry.path not in hidden)
 
 
 def _variant(
