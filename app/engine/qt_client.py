@@ -8,15 +8,13 @@ was replaced never arrive.
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 import msgspec
-from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine import launch
 from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import (
     PROTOCOL_VERSION,
@@ -31,7 +29,6 @@ from app.engine.protocol import (
     Failed,
     Generate,
     Hello,
-    LineSplitter,
     Load,
     Loaded,
     LoadOptions,
@@ -49,15 +46,14 @@ from app.engine.protocol import (
     encode_line,
     is_final,
 )
+from app.engine.qt_worker import QtWorker
 
 __all__ = ["EngineProcess", "EngineState", "EngineStatus"]
 
 EngineStatus: TypeAlias = Literal[
     "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "measuring", "lost"
 ]
-_GRACE_MS: Final = 2000
 _RENEW_MS: Final = 1500
-_KEPT_LINES: Final = 200
 _PHASES: dict[EngineStatus, Phase] = {
     "starting": "starting",
     "loading": "load",
@@ -122,8 +118,8 @@ class EngineProcess(QObject):
         super().__init__(parent)
         self._ids = itertools.count(1)
         self._state = EngineState(compatibility=compatibility)
-        self._worker: _Worker | None = None
-        self._leaving: set[_Worker] = set()
+        self._worker: QtWorker | None = None
+        self._leaving: set[QtWorker] = set()
         self._pending: dict[int, Request] = {}
         self._waiting_load: Load | None = None
         self._load: Load | None = None
@@ -226,10 +222,11 @@ class EngineProcess(QObject):
             sampling=sampling,
             replies=replies,
         )
-        self._began = False
-        self._resend = request
-        self._set(status="prefill")
-        return self._ask(request)
+        if self._worker is not None and self._state.hello is not None:
+            self._began = False
+            self._resend = request
+            self._set(status="prefill")
+        return self._ask(request)  # fails where the engine died while the message was stored
 
     def count(self, text: str) -> int:
         """Ask for the number of tokens of a text."""
@@ -305,7 +302,7 @@ class EngineProcess(QObject):
         self._write(request)
 
     def _spawn(self) -> None:
-        worker = _Worker(self, self._remotes)
+        worker = QtWorker(self, self._remotes)
         self._worker = worker
         worker.line.connect(self._on_line)
         worker.log.connect(self._on_log)
@@ -435,7 +432,7 @@ class EngineProcess(QObject):
         self.log_line.emit(line)
 
     @Slot(object)
-    def _on_gone(self, worker: _Worker) -> None:
+    def _on_gone(self, worker: QtWorker) -> None:
         if worker in self._leaving:
             self._leaving.discard(worker)
             worker.deleteLater()
@@ -532,110 +529,3 @@ class EngineProcess(QObject):
         if state != self._state:
             self._state = state
             self.state_changed.emit(state)
-
-
-class _Worker(QObject):
-    """A QProcess that speaks lines and leaves by the ladder.
-
-    Signals:
-        line(bytes): one line of the protocol.
-        log(str): one line of stderr.
-        gone(_Worker): the process is no more.
-    """
-
-    line = Signal(object)
-    log = Signal(str)
-    gone = Signal(object)
-
-    def __init__(self, parent: QObject, remotes: tuple[str, ...] | None) -> None:
-        super().__init__(parent)
-        self.remotes = remotes
-        self.process = QProcess(self)
-        self.last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self.exit_code = 0
-        self.unreadable = ""  # what was wrong with a line, after which nothing is read
-        self._splitter = LineSplitter()
-        self._errors = LineSplitter()
-        self._orders = iter((self.process.terminate, self.process.kill))
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(_GRACE_MS)
-        self._timer.timeout.connect(self._press)
-        environment = QProcessEnvironment()
-        for name, value in launch.worker_environment(remotes=remotes).items():
-            environment.insert(name, value)
-        self.process.setProcessEnvironment(environment)
-        self.process.readyReadStandardOutput.connect(self._on_output)
-        self.process.readyReadStandardError.connect(self._on_error_output)
-        self.process.finished.connect(self._on_finished)
-        self.process.errorOccurred.connect(self._on_error)
-
-    def start(self) -> None:
-        """Start the process."""
-        program, *arguments = launch.worker_argv()
-        self.process.start(program, arguments)
-
-    def distrust(self, why: str) -> None:
-        """Read nothing more and end the process; `gone` follows."""
-        self.unreadable = self.unreadable or why
-        self.process.kill()
-
-    def _is_trusted(self) -> bool:
-        return not self.unreadable
-
-    def leave(self) -> None:
-        """Close stdin; terminate after 2 s, kill after 2 s more."""
-        if self.process.state() == QProcess.ProcessState.NotRunning:
-            QTimer.singleShot(0, self, lambda: self.gone.emit(self))
-            return
-        self.process.closeWriteChannel()
-        self._timer.start()
-
-    @Slot()
-    def _press(self) -> None:
-        order = next(self._orders, None)
-        if order is not None:
-            order()
-            self._timer.start()
-
-    @Slot()
-    def _on_output(self) -> None:
-        data = self.process.readAllStandardOutput().data()
-        if not self._is_trusted():
-            return
-        try:
-            for line in self._splitter.feed(bytes(data)):
-                if self._is_trusted():
-                    self.line.emit(line)
-        except ProtocolError as error:
-            self.distrust(str(error))
-
-    @Slot()
-    def _on_error_output(self) -> None:
-        data = self.process.readAllStandardError().data()
-        try:
-            lines = self._errors.feed(bytes(data))
-        except ProtocolError:
-            self._errors = LineSplitter()
-            return
-        for raw in lines:
-            text = raw.decode("utf-8", "replace").rstrip()
-            self.last_lines.append(text)
-            self.log.emit(text)
-
-    @Slot(int, QProcess.ExitStatus)
-    def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
-        self._timer.stop()
-        self._on_output()
-        self._on_error_output()
-        # Qt gives the signal as the exit code of a crash; an NTSTATUS arrives as it is.
-        crashed = status == QProcess.ExitStatus.CrashExit and 0 < code < 128
-        self.exit_code = -code if crashed else code
-        self.gone.emit(self)
-
-    @Slot(QProcess.ProcessError)
-    def _on_error(self, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart:
-            self.last_lines.append(self.process.errorString())
-            self.exit_code = 1
-            self.gone.emit(self)

@@ -94,6 +94,7 @@ class Attack:
         self._rounds = 0
         self._real = False
         self._expected = _REPLY
+        self._characters_per_s: float = _CHARACTERS_PER_S
         self.impossible: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -172,7 +173,11 @@ class Attack:
         question = f"Question {self._rounds}, {self._chance.random()}"
         window.send(question)
         window.until(lambda: window.shown > 0, "text of a reply")
+        begun_s = time.monotonic()
         time.sleep(self._chance.uniform(0.0, 0.3 if self._real else 1.5))
+        # llama.cpp with a tiny model writes faster than the script does.
+        seen_per_s = window.shown / max(time.monotonic() - begun_s, 0.1)
+        self._characters_per_s = max(_CHARACTERS_PER_S, seen_per_s if self._real else 0.0)
         return question
 
     def _ended(self, window: WindowProcess) -> dict[str, Any]:
@@ -204,7 +209,7 @@ class Attack:
         if "complete" in states and reply["state"] == "complete":
             _check(reply["text"] == self._expected, "a whole reply lacks its end")
         lost = max(0, shown - len(reply["text"]))
-        return lost, lost / _CHARACTERS_PER_S
+        return lost, lost / self._characters_per_s
 
     def _again(self, window: WindowProcess) -> None:
         """Check that a new message is answered."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +130,15 @@ def test_window_side_restarts_after_an_illegal_instruction_in_prefill(driver: Qt
     assert driver.engine.state.compatibility
     assert "compatibility mode" in driver.notices[0]
     assert driver.engine.state.status == "ready"
+
+
+def test_asking_an_engine_that_has_just_died_fails_and_it_stays_lost(driver: QtDriver) -> None:
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.qtbot.waitUntil(lambda: driver.engine.state.status == "lost", timeout=30_000)
+    request_id = driver.engine.generate("c", chat("hello"), generate(driver, chat("x")).sampling)
+    (failed,) = driver.receive(request_id)
+    assert isinstance(failed, Failed)
+    assert driver.engine.state.status == "lost"
 
 
 def test_a44_late_messages_of_an_old_engine_are_not_heard(
