@@ -1,10 +1,12 @@
 """The one check: format, lint, types, import contracts, tests. ``python -m tests [pytest args]``.
 
-Every step runs even if an earlier one failed, so that one run shows all there is to mend.
+Every step runs even if an earlier one failed, so that one run shows all there is to mend. Tests
+run side by side; ``-n 0`` runs them one after another.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -16,12 +18,15 @@ ROOT = Path(__file__).resolve().parent.parent
 def _steps(pytest_arguments: list[str]) -> list[tuple[str, list[str]]]:
     python = sys.executable
     scripts = Path(python).parent
+    # One more than there are cores: most tests wait for a process that they started.
+    workers = str(min(8, (os.cpu_count() or 1) + 1))
+    side_by_side = [] if "-n" in pytest_arguments else ["-n", workers, "--dist", "worksteal"]
     return [
         ("format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
         ("lint", [python, "-m", "ruff", "check", "--quiet", "."]),
         ("types", [python, "-m", "mypy"]),
         ("imports", [str(scripts / "lint-imports"), "--no-cache"]),
-        ("tests", [python, "-m", "pytest", "-q", *pytest_arguments]),
+        ("tests", [python, "-m", "pytest", "-q", *side_by_side, *pytest_arguments]),
     ]
 
 
