@@ -333,6 +333,7 @@ def test_chat_of_another_model_offers_it(
     other.write_bytes(b"fake")
     program.app.window.sidebar.new_chat_requested.emit()
     program.app.library.choose(str(other))
+    program.until(lambda: program.app.engine.state.path == str(other))
     program.ready()
     program.app.chats.open(chat.id)
     program.until(lambda: "other-model" in program.notices())

@@ -27,6 +27,7 @@ class Program:
         self.qtbot = qtbot
         self.app = Application(paths, None if model is None else str(model))
         self.app.tuning.enabled = False  # a test says when something is measured
+        self.app.window.resize(1440, 900)  # the offscreen platform's screen is a small one
         self.app.window.show()
         self._open = True
 

@@ -252,7 +252,7 @@ def test_a_load_becomes_a_record(tmp_path: Path) -> None:
         driver.close()
     assert sample.devices[0].free_bytes == 60
     assert record.settings.n_ctx == 512
-    assert record.gpu_layers_asked == 7
+    assert record.gpu_layers_asked == 3  # seven were, and the model has three
     assert {item.what for item in record.buffers} == {"weights", "kv", "compute", "output"}
     assert record.identity.fingerprint == fingerprint(path)
     assert record.identity.engine == hello.engine
