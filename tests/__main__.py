@@ -1,11 +1,14 @@
 """The one check: format, lint, types, import contracts, tests. ``python -m tests [pytest args]``.
 
 Every step runs even if an earlier one failed, so that one run shows all there is to mend. Tests
-run side by side; ``-n 0`` runs them one after another.
+run side by side; ``-n 0`` runs them one after another. A few that fail beside others are run once
+more by themselves, and named: a machine that is too busy for a time limit is no fault of theirs,
+and one that fails alone as well is.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+_MOST_AGAIN = 8
 
 
 def _steps(pytest_arguments: list[str]) -> list[tuple[str, list[str]]]:
@@ -30,6 +34,27 @@ def _steps(pytest_arguments: list[str]) -> list[tuple[str, list[str]]]:
     ]
 
 
+def _failed_tests() -> list[str]:
+    """Return the tests that failed in the last run."""
+    try:
+        found = json.loads((ROOT / ".pytest_cache/v/cache/lastfailed").read_text("utf-8"))
+    except (OSError, ValueError):
+        return []
+    return sorted(found) if isinstance(found, dict) else []
+
+
+def _alone() -> int:
+    """Run the failed tests once more, one after another, if they are few; return the exit code."""
+    names = _failed_tests()
+    if not 0 < len(names) <= _MOST_AGAIN:
+        return 1
+    print(
+        f"--- {len(names)} failed beside others; once more alone:", *names, sep="\n    ", flush=True
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *names]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def main() -> int:
     """Run all steps; return 1 if one failed."""
     failed = []
@@ -37,6 +62,8 @@ def main() -> int:
         print(f"--- {name}", flush=True)
         started = time.monotonic()
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
+        if name == "tests" and code == 1 and "-n" not in sys.argv:
+            code = _alone()
         took_s = time.monotonic() - started
         print(f"--- {name}: {'ok' if code == 0 else 'FAILED'} in {took_s:.0f} s", flush=True)
         if code != 0:
