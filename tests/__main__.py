@@ -24,7 +24,9 @@ def _steps(pytest_arguments: list[str]) -> list[tuple[str, list[str]]]:
     scripts = Path(python).parent
     # One more than there are cores: most tests wait for a process that they started.
     workers = str(min(8, (os.cpu_count() or 1) + 1))
-    side_by_side = [] if "-n" in pytest_arguments else ["-n", workers, "--dist", "worksteal"]
+    side_by_side = ["-n", workers, "--dist", "worksteal", "--cache-clear"]
+    if "-n" in pytest_arguments:
+        side_by_side = []
     return [
         ("format", [python, "-m", "ruff", "format", "--check", "--quiet", "."]),
         ("lint", [python, "-m", "ruff", "check", "--quiet", "."]),
@@ -51,8 +53,8 @@ def _alone() -> int:
     print(
         f"--- {len(names)} failed beside others; once more alone:", *names, sep="\n    ", flush=True
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", *names]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-q", "--last-failed", "--last-failed-no-failures"]
+    return subprocess.run([*command, "none"], cwd=ROOT, check=False).returncode
 
 
 def main() -> int:
