@@ -8,7 +8,6 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QFileDialog,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -30,6 +29,7 @@ from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper, icon_at_end
 from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
+from app.ui.save_report import choose_report
 from app.ui.theme import ThemeManager
 
 __all__ = ["ComparePage"]
@@ -127,7 +127,6 @@ class ComparePage(QWidget):
     Signals:
         shown(): the page came on screen.
         report_wanted(str path): the report is to be written there.
-        earlier_wanted(): the kept comparisons are to be offered (`set_earlier` answers).
         opened(str key), deleted(str key): a kept comparison.
         reference_wanted(int), removed(int): of a variant.
     """
@@ -146,6 +145,7 @@ class ComparePage(QWidget):
         self._earlier: tuple[EarlierView, ...] = ()
         self._cards: dict[int, AnswerCard] = {}
         self._order: tuple[int, ...] = ()
+        self._placed: dict[int, tuple[int, int]] = {}
         self.setup = SetupCard(themes)
         self.table = FigureTable(themes)
         self.bars = DecodeBars(themes)
@@ -308,7 +308,7 @@ class ComparePage(QWidget):
             rows = -(-len(self._order) // fitting)
             fitting = -(-len(self._order) // rows)
         places = {key: divmod(index, fitting) for index, key in enumerate(self._order)}
-        if getattr(self, "_placed", None) == places:
+        if self._placed == places:
             return
         self._placed = places
         for key in self._order:
@@ -334,18 +334,7 @@ class ComparePage(QWidget):
 
     @Slot()
     def _choose_report(self) -> None:
-        dialog = QFileDialog(self, self.tr("Save report"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(
-            [self.tr("Markdown (*.md)"), self.tr("JSON (*.json)"), self.tr("Picture (*.png)")]
-        )
-        dialog.setDefaultSuffix("md")
-        dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
-        )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.report_wanted)
-        dialog.open()
+        choose_report(self, self.report_wanted.emit)
 
     @Slot()
     def _space(self) -> None:

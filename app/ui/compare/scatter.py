@@ -8,8 +8,8 @@ from typing import Final
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter, QPen
 
+from app.ui.chart import Chart
 from app.ui.compare.views import DotView
-from app.ui.planner.chart import Chart
 
 __all__ = ["FaithfulnessChart"]
 

@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
-from app.ui.planner.chart import PLATE_OPACITY
+from app.ui.chart import PLATE_OPACITY
 from app.ui.planner.views import BarPart, BarView
 from app.ui.theme import Theme
 from inspector.widgets.drawing import hatch_brush, rounded_ends

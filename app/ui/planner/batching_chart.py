@@ -9,8 +9,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QWidget
 
+from app.ui.chart import Chart
 from app.ui.numbers import grouped
-from app.ui.planner.chart import Chart
 from app.ui.theme import ThemeManager
 from inspector.planner_curves import BatchingCurve
 from inspector.planner_words import range_text

@@ -8,8 +8,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QWidget
 
+from app.ui.chart import Chart
 from app.ui.numbers import grouped
-from app.ui.planner.chart import Chart
 from app.ui.theme import ThemeManager
 from gguf_tools.units import GIB, MIB, format_bytes
 from inspector.planner_curves import GrowthCurve, GrowthPoint

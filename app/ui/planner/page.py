@@ -8,7 +8,6 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -18,17 +17,18 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.chart import Chart
 from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper, icon_at_end
 from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
 from app.ui.planner.batching_chart import BatchingChart
-from app.ui.planner.chart import Chart
 from app.ui.planner.form import PlannerForm
 from app.ui.planner.growth_chart import GrowthChart
 from app.ui.planner.model_popup import ModelPopup
 from app.ui.planner.table import PlannerTable
 from app.ui.planner.views import ExampleView
+from app.ui.save_report import choose_report
 from app.ui.theme import ThemeManager
 
 __all__ = ["PlannerPage"]
@@ -249,18 +249,7 @@ class PlannerPage(QWidget):
 
     @Slot()
     def _choose_report(self) -> None:
-        dialog = QFileDialog(self, self.tr("Save report"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters(
-            [self.tr("Markdown (*.md)"), self.tr("JSON (*.json)"), self.tr("Picture (*.png)")]
-        )
-        dialog.setDefaultSuffix("md")
-        dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].rstrip(")"))
-        )
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.report_wanted)
-        dialog.open()
+        choose_report(self, self.report_wanted.emit)
 
     @Slot()
     def _space(self) -> None:

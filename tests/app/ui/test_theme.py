@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.ui import theme as theme_module
+from app.ui.chart import PLATE_OPACITY
 from app.ui.compare.column import MARK_OPACITY
-from app.ui.planner.chart import PLATE_OPACITY
 from app.ui.planner.growth_chart import FILL_OPACITY
 from app.ui.stylesheet import _SHEET, stylesheet
 from app.ui.theme import ThemeManager, ThemeName, contrast_ratio, make_theme

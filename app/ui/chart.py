@@ -1,4 +1,4 @@
-"""What both charts share: axes, a crosshair for pointer and arrow keys, marks and words.
+"""What charts of pages share: axes, a crosshair for pointer and arrow keys, marks and words.
 
 Charts run from left to right, as axes do everywhere. They are painted here rather than by a plot
 library, whose import would take longer than all of the planner.
