@@ -161,7 +161,7 @@ class MessageStore(StoreBase):
         stop_reason: str | None = None,
         stats: TurnStats | None = None,
     ) -> bool:
-        """Store a reply as far as it has come; cheap enough for once a second.
+        """Store a reply as far as it has come; cheap enough for several times a second.
 
         With any state but ``streaming`` it is waited for until the disk has it, and searches find
         it. A reply that is continued goes back to ``streaming`` the same way. Returns False if

@@ -1,17 +1,19 @@
 """Replies on their way from the engine to the store: one, or several to the same question.
 
 They belong to their conversation, not to what is on screen: the user may look at another chat, and
-a reply fills where it was asked for. It is stored once a second while it streams.
+a reply fills where it was asked for. Its first words are stored at once, what follows twice a
+second: whatever ends the window loses less than a second of a reply.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from app.data.records import MessageState
 from app.engine.protocol import (
@@ -32,7 +34,8 @@ from inspector.records import TurnStats
 
 __all__ = ["FinishedReply", "ReplyRunner"]
 
-_SAVE_MS = 1000
+# A save of 40 kB takes the store 0.05 ms of processor time, one of 400 kB 0.14 ms.
+_SAVE_MS = 500
 _FIGURES_S = 0.3
 
 
@@ -101,8 +104,10 @@ class ReplyRunner(QObject):
         self._store = store
         self._running: _Running | None = None
         self.load_id: str | None = None  # record of the load that replies run under
+        self._saved_s = -math.inf
         self._timer = QTimer(self)
         self._timer.setInterval(_SAVE_MS)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._save)
         engine.message.connect(self._on_message)
 
@@ -166,6 +171,7 @@ class ReplyRunner(QObject):
                 for message_id in message_ids
             ],
         )
+        self._saved_s = -math.inf  # the first words don't wait
         self._timer.start()
 
     def stop(self) -> None:
@@ -226,6 +232,9 @@ class ReplyRunner(QObject):
         if chunk.reasoning:
             part.reasoning.append(chunk.reasoning)
         now = time.monotonic()
+        # Not by the timer alone: in a busy window it waits behind the chunks.
+        if part.unsaved and now - self._saved_s >= _SAVE_MS / 1000:
+            self._save()
         if first:
             part.figures_s = now
             self.changed.emit(part.message_id)
@@ -240,6 +249,7 @@ class ReplyRunner(QObject):
     def _save(self, *, interrupted: bool = False) -> None:
         for part in () if self._running is None else self._running.parts:
             if part.unsaved:
+                self._saved_s = time.monotonic()
                 part.unsaved = False
                 self._store_part(part, "interrupted" if interrupted else "streaming", None, None)
 
