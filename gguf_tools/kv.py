@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gguf_tools.hparams import Hyperparameters
@@ -134,19 +135,24 @@ def _attending(shape: Hyperparameters) -> Callable[[int], bool]:
 
 
 def _widths(shape: Hyperparameters, settings: KvSettings) -> Callable[[int], CacheLayer]:
+    rows = _rows(shape, settings.type_k, settings.type_v, settings.flash_attention)
+    return rows.__getitem__
+
+
+@lru_cache(maxsize=64)
+def _rows(
+    shape: Hyperparameters, type_k: TensorType, type_v: TensorType, flash_attention: bool
+) -> tuple[CacheLayer, ...]:
+    """Return the rows of every layer; which layers have a cache is not asked here."""
+    layers = range(shape.layers_all)
     # Without flash attention V lies transposed, and rows of all layers take the largest width.
-    largest = 0
-    if not settings.flash_attention:
-        largest = max(shape.v_width(layer) for layer in range(shape.layers_all))
-
-    def width(layer: int) -> CacheLayer:
-        k_row = settings.type_k.row_bytes(shape.k_width(layer))
-        if shape.mla:
-            return CacheLayer(layer, k_row, 0)
-        v_width = shape.v_width(layer) if settings.flash_attention else largest
-        return CacheLayer(layer, k_row, settings.type_v.row_bytes(v_width))
-
-    return width
+    largest = 0 if flash_attention else max(shape.v_width(layer) for layer in layers)
+    rows = []
+    for layer in layers:
+        v_width = shape.v_width(layer) if flash_attention else largest
+        v_row = 0 if shape.mla else type_v.row_bytes(v_width)
+        rows.append(CacheLayer(layer, type_k.row_bytes(shape.k_width(layer)), v_row))
+    return tuple(rows)
 
 
 def _window_cells(shape: Hyperparameters, settings: KvSettings) -> int:

@@ -141,7 +141,9 @@ def token_bytes(
             where = CPU if experts_on_cpu else index
             weights[where] += reads.experts[layer] * _expert_share(shape, layer, sequences)
             work[where] += reads.expert_work[layer] * sequences
-        attention[index] += _step_attention(shape, layer, depth + 1) * sequences
+    for layer, (pair, window) in enumerate(_attention(shape)):
+        seen = min(depth + 1, window) if window else depth + 1
+        attention[placement.layers[layer]] += pair * seen * sequences
     filled = round_up(depth + 1, _CELLS)
     read = [
         min(cache.cells, round_up(-(-filled // cache.tokens_per_cell), _CELLS)) for cache in caches
@@ -168,12 +170,18 @@ def token_bytes(
     return tuple(TokenBytes(*part) for part in parts)
 
 
-def _step_attention(shape: Hyperparameters, layer: int, tokens: int) -> float:
-    """Return the operations of one query's scores and sums over ``tokens`` cached ones."""
-    if shape.kv_heads[layer] == 0:
-        return 0.0
-    seen = min(tokens, shape.window) if shape.sliding[layer] and shape.window else tokens
-    return 2.0 * shape.heads[layer] * _attention_width(shape, layer) * seen
+@lru_cache(maxsize=64)
+def _attention(shape: Hyperparameters) -> tuple[tuple[float, int], ...]:
+    """Return each layer's operations for a query and a token it sees, and its window or 0."""
+    return tuple(
+        (
+            2.0 * shape.heads[layer] * _attention_width(shape, layer)
+            if shape.kv_heads[layer]
+            else 0.0,
+            shape.window if shape.sliding[layer] else 0,
+        )
+        for layer in range(shape.layers)
+    )
 
 
 def _attention_width(shape: Hyperparameters, layer: int) -> int:
@@ -303,14 +311,7 @@ def attention_flops(shape: Hyperparameters, tokens: int) -> float:
     pairs = tokens * (tokens + 1) / 2 if shape.causal else float(tokens) ** 2
     window = min(shape.window, tokens) if shape.window else tokens
     near = window * (tokens - window) + window * (window + 1) / 2
-    total = 0.0
-    for layer in range(shape.layers):
-        if shape.kv_heads[layer] == 0:
-            continue
-        width = _attention_width(shape, layer)
-        seen = near if shape.sliding[layer] and shape.window else pairs
-        total += 2.0 * shape.heads[layer] * width * seen
-    return total
+    return sum(pair * (near if window else pairs) for pair, window in _attention(shape))
 
 
 def prefill_seconds(

@@ -3,73 +3,46 @@
 Follows ggml/src/ggml-alloc.c: ``ggml_dyn_tallocr_*`` (best fit over free blocks, the last one
 growing) and ``ggml_gallocr_alloc_graph_impl`` (leaves first, results written over a parent that
 nobody else needs, parents freed after their last use).
+
+What is taken and given back, and in which order, follows from the graph alone; a `Tape` holds
+that, and is played with the sizes of the results.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from gguf_tools.compute.graph import OUTSIDE, Graph, Node
 from gguf_tools.compute.schedule import Schedule, schedule
 
-__all__ = ["BlockAllocator", "buffer_bytes"]
+__all__ = ["Tape", "buffer_bytes", "peak_bytes", "record", "spans_of"]
 
 _ENDLESS: Final = 1 << 62
+_FREE: Final = -1
 
 
-class BlockAllocator:
-    """Best fit over free blocks, sorted by address; ``peak`` is the size the buffer needs."""
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """What each device's buffer is asked for while a graph runs.
 
-    __slots__ = ("_alignment", "_offsets", "_sizes", "peak")
+    ``slots`` are pieces of memory, each by the index of the result whose span it holds, in the
+    order of `spans_of`. ``devices`` are the steps of each device: a slot is taken, or (its
+    complement ``~slot``) given back.
+    """
 
-    def __init__(self, alignment: int) -> None:
-        self._alignment = alignment
-        self._offsets = [0]
-        self._sizes = [_ENDLESS]
-        self.peak = 0
+    slots: tuple[int, ...]
+    devices: tuple[tuple[int, ...], ...]
 
-    def allocate(self, size: int) -> int:
-        """Return the offset of a new block of ``size`` bytes, rounded up to the alignment."""
-        size = -(-size // self._alignment) * self._alignment
-        sizes = self._sizes
-        best = len(sizes) - 1
-        best_size = _ENDLESS * 2
-        for index in range(best):
-            # On a tie the later block wins, as in ggml.
-            if size <= sizes[index] <= best_size:
-                best_size = sizes[index]
-                best = index
-        offset = self._offsets[best]
-        if sizes[best] == size:
-            del sizes[best]
-            del self._offsets[best]
-        else:
-            sizes[best] -= size
-            self._offsets[best] = offset + size
-        self.peak = max(self.peak, offset + size)
-        return offset
-
-    def release(self, offset: int, size: int) -> None:
-        """Give a block back and merge it with its neighbours."""
-        size = -(-size // self._alignment) * self._alignment
-        if size == 0:
-            return
-        offsets, sizes = self._offsets, self._sizes
-        index = bisect_left(offsets, offset)
-        if index > 0 and offsets[index - 1] + sizes[index - 1] == offset:
-            sizes[index - 1] += size
-            if index < len(offsets) and offset + size == offsets[index]:
-                sizes[index - 1] += sizes[index]
-                del offsets[index]
-                del sizes[index]
-        elif index < len(offsets) and offset + size == offsets[index]:
-            offsets[index] = offset
-            sizes[index] += size
-        else:
-            offsets.insert(index, offset)
-            sizes.insert(index, size)
+    def play(self, spans: Sequence[int], alignments: Sequence[int]) -> tuple[int, ...]:
+        """Return the bytes of each device's buffer for results of the given spans."""
+        sizes = [spans[index] for index in self.slots]
+        return tuple(
+            peak_bytes(steps, sizes, alignment)
+            for steps, alignment in zip(self.devices, alignments, strict=True)
+        )
 
 
 def buffer_bytes(
@@ -83,23 +56,42 @@ def buffer_bytes(
         layers: device of each layer, the output last; nothing if all lie on the CPU.
         copies: how many batches are under way at once, each with its own inputs.
     """
+    tape = record(graph, len(alignments), layers, copies=copies)
+    return tape.play(spans_of(graph), alignments)
+
+
+def spans_of(graph: Graph) -> list[int]:
+    """Return the bytes that each leaf and then each result spans, in order."""
+    spans = [leaf.span for leaf in graph.leaves]
+    spans += [node.span for node in graph.nodes]
+    return spans
+
+
+def record(graph: Graph, devices: int, layers: Sequence[int] = (), *, copies: int = 1) -> Tape:
+    """Return what a graph's run asks for; arguments as those of `buffer_bytes`."""
     plan = schedule(graph, layers, copies=copies)
-    allocators = [BlockAllocator(alignment) for alignment in alignments]
-    _replay(plan, allocators)
-    return tuple(allocator.peak for allocator in allocators)
+    numbers = {node: index for index, node in enumerate((*graph.leaves, *graph.nodes))}
+    for copy, source in plan.copies.items():
+        numbers[copy] = numbers[source]
+    return _recorded(plan, numbers, devices)
 
 
-def _replay(plan: Schedule, allocators: list[BlockAllocator]) -> None:
+def _recorded(plan: Schedule, numbers: dict[Node, int], devices: int) -> Tape:
+    slots: list[int] = []
+    homes: list[int] = []
+    taken: list[list[int]] = [[] for _ in range(devices)]
     OUTSIDE.views = OUTSIDE.children = 0
     for leaf, device in plan.leaves:
         leaf.children = leaf.views = 0
-        leaf.pool = device
-        leaf.offset = allocators[device].allocate(leaf.size)
+        leaf.slot = len(slots)
+        taken[device].append(leaf.slot)
+        homes.append(device)
+        slots.append(numbers[leaf])
     steps = plan.steps
     for node, _, _ in steps:
         if node is not None:
             node.children = node.views = 0
-            node.offset = -1
+            node.slot = _FREE
     for node, sources, _ in steps:
         if node is not None and node.root is not None:
             node.root.views += 1
@@ -109,11 +101,13 @@ def _replay(plan: Schedule, allocators: list[BlockAllocator]) -> None:
         if node is not None and node.root is None:
             parent = _overwritten(node, sources) if node.inplace else None
             if parent is not None:
-                node.pool, node.offset = parent.pool, parent.offset
-                parent.offset = -1
+                node.slot = parent.slot
+                parent.slot = _FREE
             else:
-                node.pool = device
-                node.offset = allocators[device].allocate(node.size)
+                node.slot = len(slots)
+                taken[device].append(node.slot)
+                homes.append(device)
+                slots.append(numbers[node])
         for parent in sources:
             parent.children -= 1
             if parent.children or parent.views:
@@ -125,9 +119,10 @@ def _replay(plan: Schedule, allocators: list[BlockAllocator]) -> None:
                 root.views -= 1
                 if root.views or root.children:
                     continue
-            if root.offset >= 0 and not root.output:
-                allocators[root.pool].release(root.offset, root.size)
-                root.offset = -1
+            if root.slot >= 0 and not root.output:
+                taken[homes[root.slot]].append(~root.slot)
+                root.slot = _FREE
+    return Tape(tuple(slots), tuple(tuple(steps) for steps in taken))
 
 
 def _overwritten(node: Node, sources: tuple[Node, ...]) -> Node | None:
@@ -135,7 +130,7 @@ def _overwritten(node: Node, sources: tuple[Node, ...]) -> Node | None:
     for parent in sources:
         if (
             parent.children == 1
-            and parent.offset >= 0
+            and parent.slot >= 0
             and not parent.views
             and parent.unit == node.unit
             and parent.ne == node.ne
@@ -143,3 +138,55 @@ def _overwritten(node: Node, sources: tuple[Node, ...]) -> Node | None:
         ):
             return parent
     return None
+
+
+def peak_bytes(steps: Sequence[int], sizes: Sequence[int], alignment: int) -> int:
+    """Return the bytes that a buffer grows to: best fit over free blocks, sorted by address.
+
+    Args:
+        steps: slots that are taken, and complements of those that are given back.
+        sizes: bytes of each slot, not yet rounded up.
+        alignment: of the buffer.
+    """
+    # One loop without calls: it runs for every step of a slider.
+    free_at, free = [0], [_ENDLESS]
+    places = [0] * len(sizes)
+    peak = 0
+    for step in steps:
+        if step >= 0:
+            size = -(-sizes[step] // alignment) * alignment
+            best = len(free) - 1
+            best_size = _ENDLESS
+            for index in range(best):
+                # On a tie the later block wins, as in ggml.
+                if size <= free[index] <= best_size:
+                    best_size = free[index]
+                    best = index
+            offset = places[step] = free_at[best]
+            if free[best] == size:
+                del free[best]
+                del free_at[best]
+            else:
+                free[best] -= size
+                free_at[best] = offset + size
+            peak = max(peak, offset + size)
+            continue
+        size = -(-sizes[~step] // alignment) * alignment
+        if size == 0:
+            continue
+        offset = places[~step]
+        index = bisect_left(free_at, offset)
+        follows = index < len(free_at) and offset + size == free_at[index]
+        if index > 0 and free_at[index - 1] + free[index - 1] == offset:
+            free[index - 1] += size
+            if follows:
+                free[index - 1] += free[index]
+                del free_at[index]
+                del free[index]
+        elif follows:
+            free_at[index] = offset
+            free[index] += size
+        else:
+            free_at.insert(index, offset)
+            free.insert(index, size)
+    return peak

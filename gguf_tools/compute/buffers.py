@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
-from gguf_tools.compute.allocator import buffer_bytes
 from gguf_tools.compute.build import build_graph
+from gguf_tools.compute.growth import Growth
 from gguf_tools.compute.indexed import INDEXED
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
@@ -39,6 +39,8 @@ _EACH_COUNTS: Final = INDEXED | {
     "arwkv7",
 }
 """Architectures of which no layer can be left out: each has an input or a pattern of its own."""
+_IN_STEPS: Final = INDEXED | {"deepseek4"}
+"""Architectures whose results grow in steps of many cells, or only up to a number of them."""
 MARGINS: Final[dict[Trust, float]] = {"exact": 0.01, "close": 0.15, "rough": 1.0}
 """By how much of itself a figure may be wrong."""
 
@@ -58,26 +60,30 @@ def trust_of(shape: Hyperparameters) -> Trust:
     return "close" if shape.architecture in _CLOSE else "exact"
 
 
-class _Cache:
+_T = TypeVar("_T")
+
+
+class _Cache(Generic[_T]):
     """Keeps the last results; a slider asks for the same few again and again."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._items: OrderedDict[tuple[object, ...], ComputeUse] = OrderedDict()
+        self._items: OrderedDict[tuple[object, ...], _T] = OrderedDict()
 
-    def get(self, key: tuple[object, ...]) -> ComputeUse | None:
+    def get(self, key: tuple[object, ...]) -> _T | None:
         found = self._items.get(key)
         if found is not None:
             self._items.move_to_end(key)
         return found
 
-    def put(self, key: tuple[object, ...], value: ComputeUse) -> None:
+    def put(self, key: tuple[object, ...], value: _T) -> None:
         self._items[key] = value
         if len(self._items) > self._size:
             self._items.popitem(last=False)
 
 
-_cache: Final = _Cache(256)
+_cache: Final[_Cache[ComputeUse]] = _Cache(256)
+_growths: Final[_Cache[Growth]] = _Cache(64)
 
 
 def compute_by_device(
@@ -103,12 +109,42 @@ def compute_by_device(
     key = (header, shape, settings, signature, alignments, batches)
     found = _cache.get(key)
     if found is None:
-        found = _computed(header, shape, settings, placement, alignments, layers, batches)
+        alike = (header, shape, *_but_context(shape, settings), signature, alignments, batches)
+        try:
+            sizes = _sizes(alike, header, shape, settings, placement, alignments, layers, batches)
+            found = ComputeUse(sizes, trust_of(shape))
+        except (KeyError, ZeroDivisionError, IndexError, ValueError):
+            # The file lacks what its architecture needs; a sum of the largest parts must do.
+            drivers = _drivers(header, shape, settings, placement, alignments)
+            found = ComputeUse(drivers, "rough")
         _cache.put(key, found)
     return found
 
 
-def _computed(
+def _but_context(shape: Hyperparameters, settings: EngineSettings) -> tuple[object, ...]:
+    """Return all that a graph depends on but the length of the context."""
+    kv = settings.kv
+    window = shape.window * (kv.sequences if kv.unified else 1) + kv.ubatch
+    return (
+        settings.prompt_tokens,
+        settings.outputs,
+        settings.sequences,
+        settings.streams,
+        settings.flash_attention,
+        settings.offload_kv,
+        settings.experts_on_cpu,
+        kv.ubatch,
+        kv.unified,
+        kv.swa_full,
+        kv.type_k,
+        kv.type_v,
+        # Up to a window's length the caches of sliding layers grow as well.
+        kv.context <= window,
+    )
+
+
+def _sizes(
+    alike: tuple[object, ...],
     header: Header,
     shape: Hyperparameters,
     settings: EngineSettings,
@@ -116,15 +152,20 @@ def _computed(
     alignments: tuple[int, ...],
     layers: tuple[int, ...],
     batches: int,
-) -> ComputeUse:
-    trust = trust_of(shape)
-    try:
-        graph = build_graph(header, shape, settings, layers)
-    except (KeyError, ZeroDivisionError, IndexError, ValueError):
-        # The file lacks what its architecture needs; a sum of the largest parts must do.
-        return ComputeUse(_drivers(header, shape, settings, placement, alignments), "rough")
-    sizes = buffer_bytes(graph, alignments, placement.layers, copies=batches)
-    return ComputeUse(sizes, trust)
+) -> tuple[int, ...]:
+    """Return the buffers' bytes; ``alike`` is the key of settings that differ by the context."""
+    cells = settings.kv.context
+    growth = _growths.get(alike)
+    sizes = None if growth is None else growth.at(cells)
+    if sizes is not None:
+        return sizes
+    graph = build_graph(header, shape, settings, layers)
+    if growth is not None:
+        return growth.learn(cells, graph)
+    growth = Growth(cells, graph, alignments, placement.layers, copies=batches)
+    if shape.architecture not in _IN_STEPS:
+        _growths.put(alike, growth)
+    return growth.first
 
 
 def _drivers(

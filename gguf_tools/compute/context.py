@@ -52,6 +52,10 @@ class GraphContext:
     graph: Graph = field(default_factory=Graph)
     inputs: dict[str, Node] = field(default_factory=dict)
     caches: dict[str, CacheInputs] = field(default_factory=dict)
+    _physical: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._physical = self.shape.layers // self.shape.loops
 
     @property
     def generates(self) -> bool:
@@ -65,8 +69,7 @@ class GraphContext:
 
     def _key(self, layer: int, name: str, suffix: str) -> str:
         # Looped models run the same matrices in several layers.
-        physical = self.shape.layers // self.shape.loops
-        return f"blk.{layer % physical}.{name}.{suffix}" if physical else name
+        return f"blk.{layer % self._physical}.{name}.{suffix}" if self._physical else name
 
     def cache_place(self, layer: int) -> int:
         """Return where a layer's cache and state lie."""

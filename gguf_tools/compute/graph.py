@@ -29,21 +29,19 @@ class Node:
     uses, `ANYWHERE` or `HOST`. ``span`` is how many bytes lie between the first and the last
     element, which is what a copy of a view takes.
 
-    The allocator keeps its own state in ``children``, ``views``, ``pool`` and ``offset``: uses to
-    come, views in use, the device and the place there, -1 while none is held.
+    The allocator keeps its own state in ``children``, ``views`` and ``slot``: uses to come, views
+    in use, and the piece of memory it holds, -1 while there is none.
     """
 
     __slots__ = (
         "children",
         "inplace",
         "ne",
-        "offset",
         "output",
         "place",
-        "pool",
         "root",
         "seen",
-        "size",
+        "slot",
         "sources",
         "span",
         "unit",
@@ -51,8 +49,7 @@ class Node:
         "views",
     )
     children: int
-    offset: int
-    pool: int
+    slot: int
     views: int
 
     def __init__(
@@ -76,7 +73,6 @@ class Node:
         self.place = place
         self.seen = False
         self.span = prod(ne) * unit
-        self.size = 0 if root is not None else self.span
 
 
 class Graph:
@@ -163,5 +159,5 @@ def _gaps(ne: tuple[int, ...], whole: tuple[int, ...]) -> int:
 
 
 OUTSIDE: Final = Node((0,))
-OUTSIDE.offset = -1
+OUTSIDE.slot = -1
 """Stands for everything that lies outside the graph: caches and states."""

@@ -25,10 +25,15 @@ Step: TypeAlias = tuple[Node | None, tuple[Node, ...], int]
 
 @dataclass(slots=True)
 class Schedule:
-    """Leaves with their devices, then steps in the order in which they are allocated."""
+    """Leaves with their devices, then steps in the order in which they are allocated.
+
+    ``copies`` are those of results on other devices, and the inputs of other batches, by what they
+    are copies of.
+    """
 
     leaves: list[tuple[Node, int]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    copies: dict[Node, Node] = field(default_factory=dict)
 
 
 def schedule(graph: Graph, layers: Sequence[int], *, copies: int = 1) -> Schedule:
@@ -121,6 +126,7 @@ def _steps(graph: Graph, home: dict[Node, int], plan: Schedule, *, early: bool) 
                     copy = copied.get((source, device))
                     if copy is None:
                         copy = copied[source, device] = _copy(source)
+                        plan.copies[copy] = source
                         made.append(copy)
                         home[copy] = device
                         inputs.append((None, (source,), home[source]))
@@ -139,7 +145,7 @@ def _steps(graph: Graph, home: dict[Node, int], plan: Schedule, *, early: bool) 
 def _copy(source: Node) -> Node:
     """Return a copy with the layout of what it is a copy of."""
     copy = Node(source.ne, unit=source.unit)
-    copy.size = copy.span = source.span
+    copy.span = source.span
     if source.span != Node(source.ne, unit=source.unit).span:
         copy.unit = -source.unit  # gaps in its rows: nothing can be written over it
     return copy
@@ -156,5 +162,5 @@ def _multiply(
         plan.leaves.append((node, device))
         for _ in range(copies - 1):
             twin = Node(node.ne, unit=node.unit)
-            twin.size = node.size
+            plan.copies[twin] = plan.copies.get(node, node)
             plan.leaves.append((twin, device))

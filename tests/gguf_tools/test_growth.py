@@ -1,0 +1,83 @@
+"""Buffers worked out from two contexts are those of a graph built for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gguf_tools.compute.allocator import buffer_bytes
+from gguf_tools.compute.build import build_graph
+from gguf_tools.compute.graph import Graph
+from gguf_tools.compute.growth import Growth
+from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.machine import Machine, cpu_only
+from gguf_tools.memory import memory_plan
+from gguf_tools.placement import place_layers
+from gguf_tools.settings import LoadSettings, engine_settings
+from tests.bench.verify_all import SPLIT
+from tests.helpers.families import FAMILIES
+
+_CONTEXTS = (4096, 512, 1024, 2048, 256, 8192, 131072, 768, 32768, 1280)
+
+
+def _buffers(facts: ModelFacts, load: LoadSettings, machine: Machine) -> tuple[int, ...]:
+    """Return the buffers of a graph built for this one context, with no layer left out."""
+    shape = facts.shape
+    assert shape is not None
+    settings = engine_settings(shape, load)
+    layers = place_layers(shape.layers_all, load.gpu_layers, machine, load.split).layers
+    alignments = tuple(device.alignment for device in machine.devices)
+    return buffer_bytes(build_graph(facts.header, shape, settings), alignments, layers)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_context_is_as_its_own_graph(name: str, tmp_path: Path) -> None:
+    facts = read_facts(FAMILIES[name].builder().write(tmp_path / "m.gguf"))
+    shape = facts.shape
+    assert shape is not None
+    wrong = []
+    for machine in (cpu_only(), SPLIT):
+        for flash, kind in (("on", "f16"), ("off", "f16"), ("on", "q8_0")):
+            for sequences in (1, 4):
+                for context in _CONTEXTS:
+                    load = LoadSettings(
+                        context=context,
+                        type_k=kind,
+                        type_v=kind,
+                        gpu_layers=shape.layers_all // 2,
+                        flash_attention="on" if flash == "on" else "off",
+                        sequences=sequences,
+                    )
+                    planned = memory_plan(facts, load, machine).compute.by_device
+                    if planned != (built := _buffers(facts, load, machine)):
+                        wrong.append((load, planned, built))
+    assert wrong == []
+
+
+def _graph(cells: int, width: int) -> Graph:
+    """Return a sum of a row of cells and a table of fixed width, where one may hold the result."""
+    graph = Graph()
+    tokens = graph.leaf(8)
+    row = graph.make((width, 8), tokens, weights=True)
+    mask = graph.make((cells, 8), tokens, weights=True)
+    graph.expand(graph.output(graph.inplace(row, mask)))
+    return graph
+
+
+def test_an_extent_that_equals_the_cells_is_not_taken_for_granted() -> None:
+    # At 512 cells both parents have the result's shape, so what is written over may change.
+    growth = Growth(512, _graph(512, 512), (32,), ())
+    for cells in (256, 768, 1024, 512):
+        expected = buffer_bytes(_graph(cells, 512), (32,))
+        assert (growth.at(cells) or growth.learn(cells, _graph(cells, 512))) == expected
+    assert growth.at(2048) == buffer_bytes(_graph(2048, 512), (32,))
+    assert growth.at(512) is None
+
+
+def test_graphs_that_grow_in_steps_are_built_each_time() -> None:
+    growth = Growth(256, _graph(256, 64), (32,), ())
+    longer = _graph(1024, 64)
+    longer.expand(longer.output(longer.make((1024, 1024), longer.nodes[-1])))
+    assert growth.learn(1024, longer) == buffer_bytes(longer, (32,))
+    assert growth.at(2048) is None
