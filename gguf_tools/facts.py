@@ -104,6 +104,11 @@ class ModelFacts:
     warnings: tuple[str, ...]
 
     @property
+    def shown_name(self) -> str:
+        """The name to show (`naming.shown_name`); ``name`` is what the metadata says."""
+        return naming.shown_name(self.path.name, self.name)
+
+    @property
     def complete(self) -> bool:
         """Tell whether all the tensor data is there."""
         return self.file_bytes >= self.needed_bytes and not self.header.incomplete_files

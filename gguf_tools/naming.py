@@ -7,7 +7,7 @@ gaps. Variants of one model (the same base in several quantisations) share a `gr
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,11 +19,14 @@ __all__ = [
     "REQUANTIZED_KEY",
     "FileName",
     "group_key",
+    "is_any_name",
     "is_partial_name",
     "model_name",
+    "own_name",
     "parse_file_name",
     "quantization",
     "requantized_from",
+    "shown_name",
     "size_label",
 ]
 
@@ -44,6 +47,12 @@ _PART: Final = re.compile(
     r"\.(?:part\d+(?:of\d+)?|crdownload|part|partial|incomplete|download|tmp)$"
 )
 _SEPARATORS: Final = re.compile(r"[-_. ]+")
+# Names that converters and stores give to any model: they tell none from another.
+_ANY_MODEL: Final = frozenset(
+    {"model", "models", "ggml-model", "ggml", "gguf", "unsloth", "pytorch-model", "consolidated"}
+    | {"main", "output", "out", "converted", "merged", "unknown", "weights", "file", ""}
+)
+_HASH: Final = re.compile(r"(sha256[-:])?[0-9a-f]{12,}|\d*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +98,53 @@ def group_key(name: str) -> str:
 
 
 def model_name(header: Header) -> str:
-    """Return the name to show: the file's own, else its file name without quantisation."""
-    name = (header.text("general.name") or "").strip()
+    """Return what the metadata calls a model, else its file's name without quantisation."""
+    return own_name(header.text, header.path.name) or parse_file_name(header.path.name).base
+
+
+def own_name(text: Callable[[str], str | None], file_name: str) -> str:
+    """Return what the metadata calls a model, empty if it says nothing of use.
+
+    Args:
+        text: gives a key's text.
+        file_name: of the model, for its size where the metadata has only a base name.
+    """
+    name = (text("general.name") or "").strip()
     if name and name.casefold() not in {"model", "models", "gguf", "unknown", "."}:
         return name
-    base = (header.text("general.basename") or "").strip()
-    if base:
-        label = size_label(header)
-        return f"{base} {label}" if label and label.casefold() not in base.casefold() else base
-    return parse_file_name(header.path.name).base
+    base = (text("general.basename") or "").strip()
+    label = (text("general.size_label") or "").strip() or parse_file_name(file_name).size_label
+    return f"{base} {label}" if base and label and label.casefold() not in base.casefold() else base
+
+
+def shown_name(file_name: str, own_name: str = "") -> str:
+    """Return the name under which every part of the program shows a model.
+
+    A model is known by its file's name without the quantisation: that is what people chose it by,
+    while the metadata's name is often that of a training run. The metadata's name stands in where
+    a file's name says nothing: blobs named by their hash, "model.gguf", "ggml-model-q4_0.gguf".
+
+    Args:
+        file_name: of the model's first file, without its folder.
+        own_name: the name in the metadata, or what another program calls the model.
+    """
+    own_name = own_name.strip()
+    if own_name and file_name.removesuffix(".gguf") == own_name:
+        return own_name
+    base = parse_file_name(file_name).base
+    if own_name and (is_any_name(base) or base.casefold().endswith(".gguf")):
+        return own_name
+    # llama.cpp's cache puts owner and repository before the name of a file.
+    last = base.rpartition("_")[2]
+    if own_name and last != base and group_key(last) == group_key(own_name):
+        return last
+    return base or file_name
+
+
+def is_any_name(base: str) -> bool:
+    """Tell whether a file's name without its ending could be that of any model."""
+    plain = _SEPARATORS.sub("-", base).strip("-").casefold()
+    return plain in _ANY_MODEL or _HASH.fullmatch(base) is not None
 
 
 def size_label(header: Header) -> str | None:

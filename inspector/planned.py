@@ -59,7 +59,8 @@ def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
     """Return planner settings for this program's load settings by key.
 
     The rules are those of the engine's side: without a context the trained length up to 8,192,
-    one row of logits a sequence, one cache for all sequences, no repacking in compatibility mode.
+    one row of logits a sequence, one cache for all sequences; in compatibility mode no AMX, and
+    repacked kernels only where the engine does not die of them.
     """
     chosen = {
         name: values[key]
@@ -76,6 +77,7 @@ def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
         unified=sequences > 1,
         outputs=_output_rows(values, sequences),
         extra_buffers=not values.get("compatibility", False),
+        repack=bool(values.get("repack", False)),
         split=parse_split(values.get("tensor_split")),
         **chosen,
     )
@@ -133,14 +135,16 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
         ),
         fit=None
         if fit is None
-        else FitRecord(own=fit.own, count=fit.count, deepest=fit.deepest, spread=fit.spread),
+        else FitRecord(
+            own=fit.own, count=fit.count, deepest=fit.deepest, spread=fit.spread, runs=fit.runs
+        ),
     )
 
 
 def model_record(facts: ModelFacts, context: int = 0) -> ModelRecord:
     """Return what the model card shows, with the score matrix of a prompt of ``context``."""
     return ModelRecord(
-        name=facts.name,
+        name=facts.shown_name,
         architecture=facts.architecture or "unknown",
         quantization=facts.quantization,
         file_bytes=facts.file_bytes,

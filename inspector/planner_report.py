@@ -63,7 +63,7 @@ def _row_json(item: ReportRow) -> dict[str, Any]:
         return found | {"problem": item.problem}
     facts = row.plan.facts
     found |= {
-        "model": facts.name,
+        "model": facts.shown_name,
         "quantization": facts.quantization,
         "parameters": facts.parameters,
         "weights_bytes": facts.weights_bytes,
@@ -156,7 +156,7 @@ def _cells(item: ReportRow) -> list[str]:
     facts = row.plan.facts
     return [
         short_name(item.machine),
-        f"{facts.name} {facts.quantization or ''}".strip(),
+        f"{facts.shown_name} {facts.quantization or ''}".strip(),
         f"{context}, {settings.cache_type}",
         format_bytes(facts.weights_bytes),
         format_bytes(row.plan.memory.kv_bytes),
@@ -194,7 +194,7 @@ def _reasons(item: ReportRow) -> list[str]:
     figures = f"{format_bandwidth(device.bandwidth_bytes_per_s)} ({device.bandwidth_basis})"
     if device.flops_per_s:
         figures += f", {device.flops_per_s / 1e12:,.3g} TFLOPS ({device.flops_basis})"
-    lines = ["", f"## {short_name(item.machine)}: {row.plan.facts.name}", "", f"- {figures}"]
+    lines = ["", f"## {short_name(item.machine)}: {row.plan.facts.shown_name}", "", f"- {figures}"]
     lines.append(f"- {row.kv_formula}")
     lines += [f"- {phrase}" for phrase in (*balance_phrases(row), prefill_phrase(row))]
     if item.growth is not None and item.growth.breaks_tokens is not None:

@@ -43,6 +43,7 @@ def facts_as_json(facts: ModelFacts) -> dict[str, Any]:
         "file_bytes": facts.file_bytes,
         "architecture": facts.architecture,
         "name": facts.name,
+        "shown_name": facts.shown_name,
         "size_label": facts.size_label,
         "quantization": facts.quantization,
         "bits_per_weight": facts.bits_per_weight,
@@ -82,6 +83,7 @@ def _as_text(facts: ModelFacts) -> str:
     unknown = "unknown"
     bits = f"{facts.bits_per_weight:.2f}" if facts.bits_per_weight is not None else unknown
     rows = [
+        ("Name in the file", facts.name),
         ("Kind", facts.kind),
         ("Architecture", facts.architecture or unknown),
         ("Quantisation", f"{facts.quantization or unknown} ({bits} bits per weight)"),
@@ -99,7 +101,10 @@ def _as_text(facts: ModelFacts) -> str:
         ("Tensor types", _types_line(facts)),
     ]
     width = max(len(label) for label, _ in rows)
-    lines = [shown(facts.name), *(f"  {label:<{width}}  {shown(value)}" for label, value in rows)]
+    lines = [
+        shown(facts.shown_name),
+        *(f"  {label:<{width}}  {shown(value)}" for label, value in rows),
+    ]
     if facts.assumed:
         lines.append(f"  {'Assumed':<{width}}  {', '.join(facts.assumed)}")
     lines += [f"! {shown(warning)}" for warning in facts.warnings]

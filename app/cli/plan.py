@@ -188,7 +188,7 @@ def _as_text(plan: Plan) -> str:
         f"context {settings.context:,} tokens, {settings.sequences} sequence{plural}, cache in "
         f"{settings.kv.type_k.name.lower()}, {plan.layers_offloaded} layers offloaded"
     )
-    lines = [shown(f"{plan.facts.name} on {plan.machine.name}"), f"  {asked}", ""]
+    lines = [shown(f"{plan.facts.shown_name} on {plan.machine.name}"), f"  {asked}", ""]
     rows = [("", *_HEADS), *(_device_row(item) for item in plan.devices)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:

@@ -291,7 +291,7 @@ def _made_as_json(made: Made) -> dict[str, Any]:
 
 def _as_text(facts: ModelFacts, rows: list[Forecast]) -> str:
     lines = [
-        shown(f"{facts.name}: {facts.quantization}, {format_bytes(facts.file_bytes)}"),
+        shown(f"{facts.shown_name}: {facts.quantization}, {format_bytes(facts.file_bytes)}"),
         "  rates predicted for this computer with an empty cache",
         "",
     ]

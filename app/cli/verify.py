@@ -155,7 +155,7 @@ def _as_json(rows: Sequence[Row], answer: DryRan) -> dict[str, Any]:
 
 def _as_text(facts: ModelFacts, plan: MemoryPlan, rows: Sequence[Row], answer: DryRan) -> str:
     lines = [
-        f"{shown(facts.name)}, context {answer.n_ctx:,}",
+        f"{shown(facts.shown_name)}, context {answer.n_ctx:,}",
         f"  {'device':<10} {'what':<8} {'planned':>16} {'engine':>16} {'error':>9}",
     ]
     lines += [

@@ -138,7 +138,7 @@ def _variants(facts: Sequence[ModelFacts]) -> tuple[VariantRecord, ...]:
     return tuple(
         VariantRecord(
             path=str(item.path),
-            name=item.name,
+            name=item.shown_name,
             label=(
                 item.quantization
                 if item.quantization is not None and names[item.quantization] == 1

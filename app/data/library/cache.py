@@ -19,7 +19,7 @@ __all__ = ["EntryCache"]
 log = logging.getLogger(__name__)
 
 # Raised whenever what is read from a file, or how, changes: older entries are read anew then.
-_READER_VERSION = 3
+_READER_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)

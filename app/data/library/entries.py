@@ -9,7 +9,7 @@ from pathlib import Path
 from app.data.library.identity import identity_of, identity_of_name, named_bases
 from gguf_tools.facts import Kind, ModelFacts, read_facts
 from gguf_tools.header import HeaderError
-from gguf_tools.naming import is_partial_name, parse_file_name
+from gguf_tools.naming import is_partial_name, parse_file_name, shown_name
 
 __all__ = ["ModelEntry", "files_stamp", "read_entry"]
 
@@ -50,6 +50,11 @@ class ModelEntry:
     problem: str | None
     broken: bool
     source: str
+
+    @property
+    def shown_name(self) -> str:
+        """The name to show, the same wherever the model is named (`naming.shown_name`)."""
+        return shown_name(self.path.name, self.title)
 
     @property
     def usable(self) -> bool:

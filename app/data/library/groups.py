@@ -138,15 +138,14 @@ def _merged(groups: Sequence[Sequence[ModelEntry]]) -> list[list[ModelEntry]]:
 
 
 def _title(entries: Sequence[ModelEntry]) -> str:
-    """Return the best of what files and metadata call the model.
+    """Return the best of the names that the variants are shown by.
 
     A telling name of files goes first, since people know a model by it; else the name with most
     of the words that the variants share and fewest others; of equals the one said most often.
     """
-    telling = Counter(entry.base_name for entry in entries if _telling_name(entry))
+    telling = Counter(entry.shown_name for entry in entries if _telling_name(entry))
     shared = frozenset(entries[0].group.partition("|")[2].split("-"))
-    names = {entry.title: 0 for entry in entries}
-    names |= Counter(entry.base_name for entry in entries)
+    names = Counter(entry.shown_name for entry in entries)
 
     def worth(name: str) -> tuple[int, int, int, bool, str]:
         words = words_of(name)

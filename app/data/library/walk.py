@@ -15,7 +15,7 @@ from typing import Any
 
 from app.data.library.places import Place
 from gguf_tools.header import parse_shard_name
-from gguf_tools.naming import is_partial_name, parse_file_name
+from gguf_tools.naming import is_partial_name
 
 __all__ = ["Candidate", "candidates"]
 
@@ -43,9 +43,7 @@ class Candidate:
 def candidates(place: Place, cancelled: Callable[[], bool]) -> Iterator[Candidate]:
     """Yield what lies in a place; one that isn't there, or can't be read, is empty."""
     if place.layout == "file":
-        # Of a package, whose file names say more than what the converter wrote into the file.
-        name = parse_file_name(place.path.name).base.replace("-", " ")
-        yield Candidate(place.path, (place.path,), name)
+        yield Candidate(place.path, (place.path,))
     elif place.layout == "added":
         yield _with_its_parts(place.path)
     elif place.layout == "ollama":

@@ -30,7 +30,7 @@ from app.engine.backend.retuning import Contexts
 from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, DryRunResult, EngineFailure, QuantizeJob
 from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo, RemoteInfo
-from gguf_tools.naming import parse_file_name
+from gguf_tools.naming import own_name, shown_name
 from gguf_tools.units import format_bytes
 
 __all__ = ["LlamaEngine"]
@@ -275,7 +275,8 @@ class LlamaEngine:
         layers = lib.llama_model_n_layer(model)
         offloaded, total = load_log.layers_offloaded(lines) or (0, layers + 1)
         flash = options.flash_attention != "off" and load_log.flash_attention(lines)
-        name = _display_name(path, metadata(model, "general.name"))
+        file_name = Path(path).name
+        name = shown_name(file_name, own_name(lambda key: metadata(model, key), file_name))
         description = _text(lib.llama_model_desc, model)
         return ModelInfo(
             path=path,
@@ -334,18 +335,6 @@ def _plain(causes: list[str]) -> str:
     head, separator, rest = first.partition(": ")
     text = rest if separator and " " not in head else first
     return text.strip().rstrip(".") + "."
-
-
-def _display_name(path: str, general_name: str | None) -> str:
-    """Return what people call a model: its file's name without the quantisation.
-
-    ``general.name`` is often the name of a training run; it stands in where the file is a blob
-    that is named by its hash.
-    """
-    base = parse_file_name(Path(path).name).base
-    if general_name and (not base or base.startswith("sha256")):
-        return general_name
-    return base or Path(path).stem
 
 
 def _text(function: Any, model: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Final
@@ -119,9 +120,8 @@ class VariantsDialog(QDialog):
         return [item for group in self._groups.values() for item in _children(group)]
 
     def _fill(self, choices: Sequence[VariantChoice], chosen: set[str]) -> None:
-        counts: dict[str, int] = {}
-        for choice in choices:
-            counts[choice.group] = counts.get(choice.group, 0) + 1
+        counts = Counter(choice.group for choice in choices)
+        self._labels = Counter((choice.group, choice.label) for choice in choices)
         # Models with several variants first: they are what there is to compare.
         for choice in sorted(
             choices, key=lambda c: (counts[c.group] < _LEAST, c.group.lower(), -(c.size_bytes or 0))
@@ -140,7 +140,8 @@ class VariantsDialog(QDialog):
             self._groups[choice.group] = group
         size = "" if choice.size_bytes is None else format_bytes(choice.size_bytes)
         label = choice.label
-        if any(item.text(0) == label for item in _children(group)):
+        alone = self._labels[choice.group, label] < 2
+        if not alone or any(item.text(0) == label for item in _children(group)):
             label = f"{label} · {PurePath(choice.path).name}"
         item = QTreeWidgetItem(group, [label, size])
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

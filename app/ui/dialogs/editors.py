@@ -56,6 +56,12 @@ class Editor(QWidget):
         """Return the widget that takes the focus and the accessible name."""
         raise NotImplementedError
 
+    def show_nothing(self) -> None:
+        """Show no value, where another widget says what holds."""
+
+    def set_automatic(self, value: Any) -> None:
+        """Say which value is taken where none is set; None: not known (yet)."""
+
 
 class _BoolEditor(Editor):
     def __init__(self, setting: Setting, parent: QWidget) -> None:
@@ -135,6 +141,9 @@ class _NumberEditor(Editor):
     def set_value(self, value: Any) -> None:
         self._number.show_number(value)
 
+    def show_nothing(self) -> None:
+        self._number.clear()
+
     def field(self) -> QWidget:
         return self._number
 
@@ -162,6 +171,9 @@ class _ChoiceEditor(Editor):
     def set_value(self, value: Any) -> None:
         self._box.setCurrentIndex(max(self._box.findData(value), 0))
 
+    def show_nothing(self) -> None:
+        self._box.setCurrentIndex(-1)
+
     def field(self) -> QWidget:
         return self._box
 
@@ -178,6 +190,9 @@ class _LineEditor(Editor):
 
     def set_value(self, value: Any) -> None:
         self._line.setText(str(value))
+
+    def show_nothing(self) -> None:
+        self._line.clear()
 
     def field(self) -> QWidget:
         return self._line
@@ -297,18 +312,24 @@ class _FoldersEditor(Editor):
 
 
 class _OptionalEditor(Editor):
-    """An editor beside a box that stands for None ("chosen by Plimsoll")."""
+    """An editor beside a box that stands for None ("chosen by Plimsoll").
+
+    While the box is ticked the greyed editor shows the value that will be taken, if that is known.
+    """
 
     def __init__(self, setting: Setting, inner: Editor, parent: QWidget) -> None:
         super().__init__(parent)
         assert setting.none_label is not None
         self._inner = inner
         inner.setParent(self)
-        self._fallback = setting.minimum if setting.kind in {"int", "float"} else ""
+        self._is_number = setting.kind in {"int", "float"}
+        self._least = setting.minimum if self._is_number else ""
+        self._automatic: Any = None
+        self._own: Any = None  # what was set or typed last
         self._none = QCheckBox(setting.none_label, self)
         self._none.setAccessibleName(f"{setting.label}: {setting.none_label}")
         self._none.clicked.connect(self._on_none)
-        inner.edited.connect(self.edited)
+        inner.edited.connect(self._on_edited)
         if isinstance(inner, _TextEditor):
             column = QVBoxLayout(self)
             column.setContentsMargins(0, 0, 0, 0)
@@ -327,26 +348,42 @@ class _OptionalEditor(Editor):
     def set_value(self, value: Any) -> None:
         self._none.setChecked(value is None)
         if value is not None:
+            self._own = value
             self._inner.set_value(value)
-        elif isinstance(self._inner.value(), str):
-            # Nothing was typed yet: begin with something the setting takes.
-            self._inner.set_value(self._fallback)
+        self._show_state()
+
+    def set_automatic(self, value: Any) -> None:
+        self._automatic = value
         self._show_state()
 
     def field(self) -> QWidget:
         return self._none if self._none.isChecked() else self._inner.field()
 
     @Slot()
+    def _on_edited(self) -> None:
+        self._own = self._inner.value()
+        self.edited.emit()
+
+    @Slot()
     def _on_none(self) -> None:
+        if not self._none.isChecked():
+            # Begin with what was there before, or with what would have been taken.
+            begin = self._least if self._automatic is None else self._automatic
+            self._inner.set_value(begin if self._own is None else self._own)
         self._show_state()
         if not self._none.isChecked():
             self._inner.field().setFocus()
         self.edited.emit()
 
     def _show_state(self) -> None:
-        self._inner.setDisabled(self._none.isChecked())
+        is_none = self._none.isChecked()
+        if is_none and self._automatic is not None:
+            self._inner.set_value(self._automatic)
+        elif is_none:
+            self._inner.show_nothing()
+        self._inner.setDisabled(is_none)
         if isinstance(self._inner, _TextEditor):
-            self._inner.setHidden(self._none.isChecked())
+            self._inner.setHidden(is_none)
 
 
 def make_editor(

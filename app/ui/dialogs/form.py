@@ -43,6 +43,7 @@ class SettingRow(QWidget):
         super().__init__(parent)
         self.setting = setting
         self._fault = ""
+        self._taken = self._hint = ""
         theme = themes.theme
         self._label = QLabel(_shown(setting.label), self)
         self._label.setProperty("kind", "strong")
@@ -125,7 +126,18 @@ class SettingRow(QWidget):
 
     def set_used(self, text: str) -> None:
         """Say what the engine really took; empty says nothing."""
-        self._used.setText(self.tr("used: %1").replace("%1", text) if text else "")
+        self._taken = self.tr("used: %1").replace("%1", text) if text else ""
+        self._show_facts()
+
+    def set_automatic(self, value: Any, hint: str = "") -> None:
+        """Say which value is taken while none is set, and beside it a fact about it."""
+        self.editor.set_automatic(value)
+        self._hint = hint
+        self._show_facts()
+
+    def _show_facts(self) -> None:
+        text = " · ".join(part for part in (self._taken, self._hint) if part)
+        self._used.setText(text)
         self._used.setVisible(bool(text))
 
     @Slot()

@@ -43,6 +43,7 @@ class LoadDialog(QDialog):
         self,
         themes: ThemeManager,
         model_name: str,
+        file: str,
         values: Mapping[str, Any],
         parent: QWidget | None = None,
         *,
@@ -53,8 +54,14 @@ class LoadDialog(QDialog):
         self.setObjectName("loadDialog")
         self.setWindowTitle(self.tr("Load settings"))
         theme = themes.theme
-        name = ElidedLabel(model_name, self, Qt.TextElideMode.ElideMiddle)
-        name.setProperty("kind", "heading")
+        self._name = ElidedLabel(model_name, self, Qt.TextElideMode.ElideMiddle)
+        self._name.setProperty("kind", "heading")
+        place = ElidedLabel(file, self, Qt.TextElideMode.ElideMiddle)
+        place.setProperty("kind", "faint")
+        head = QVBoxLayout()
+        head.setSpacing(theme.px(2))
+        head.addWidget(self._name)
+        head.addWidget(place)
         self.form = SettingsForm(by_scope("load"), themes, self, choices=choices)
         self.form.set_values(values)
         self.form.value_changed.connect(self._on_changed)
@@ -97,7 +104,7 @@ class LoadDialog(QDialog):
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
         column.setSpacing(theme.px(12))
-        column.addWidget(name)
+        column.addLayout(head)
         column.addLayout(self._middle, 1)
         column.addWidget(self._everywhere)
         column.addLayout(buttons)
@@ -106,6 +113,14 @@ class LoadDialog(QDialog):
     def set_used(self, used: Mapping[str, str]) -> None:
         """Say beside settings what the engine really took when the model was loaded."""
         self.form.set_used(used)
+
+    def set_name(self, name: str) -> None:
+        """Name the model, once its file was read."""
+        self._name.setText(name)
+
+    def set_automatic(self, key: str, value: Any, hint: str = "") -> None:
+        """Say which value is taken while a setting is left to the program."""
+        self.form.row(key).set_automatic(value, hint)
 
     def set_preview(self, preview: QWidget | None) -> None:
         """Put a plan beside the settings."""

@@ -93,7 +93,12 @@ class ModelPopup(QFrame):
             for entry in entries:
                 size = None if entry.size_bytes is None else format_bytes(entry.size_bytes)
                 quantization = "" if entry.quantization in entry.name else entry.quantization
-                parts = [entry.name, quantization, size, entry.found_in]
+                parts = [
+                    entry.name,
+                    quantization,
+                    entry.reason or size,
+                    "" if entry.reason else entry.found_in,
+                ]
                 text = " · ".join(part for part in parts if part)
                 item = QListWidgetItem(text, self.list)
                 item.setSizeHint(row)

@@ -155,8 +155,8 @@ class ComparePresenter(QObject):
         choices = [
             VariantChoice(
                 path=str(entry.path),
-                name=entry.name,
-                label=entry.quantization or entry.name,
+                name=entry.shown_name,
+                label=entry.quantization or entry.shown_name,
                 size_bytes=entry.size_bytes,
                 group=group.title,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
@@ -19,7 +18,6 @@ from app.ui.compare.views import (
     EarlierView,
     TableView,
 )
-from gguf_tools.naming import parse_file_name
 from gguf_tools.units import format_bytes, format_count
 from inspector.compare.records import ComparisonRecord, TokenDifference
 from inspector.compare.report import estimate_text
@@ -347,12 +345,8 @@ def earlier_views(entries: list[ComparisonEntry]) -> tuple[EarlierView, ...]:
 
 def common_name(record: ComparisonRecord) -> str:
     """Return what the variants are variants of, empty if they are of different models."""
-    bases = {parse_file_name(Path(variant.path).name).base for variant in record.variants}
     names = {variant.name for variant in record.variants}
-    for found in (bases, names):
-        if len(found) == 1 and (name := next(iter(found))):
-            return name
-    return ""
+    return names.pop() if len(names) == 1 else ""
 
 
 def _short(text: str, most: int = 48) -> str:

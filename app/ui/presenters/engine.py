@@ -13,18 +13,17 @@ from app.data.records import Conversation
 from app.data.state import LoadOutcome, StateFile
 from app.data.tunings import Tunings
 from app.engine.check import file_problem
-from app.engine.outcome import remote_devices
 from app.engine.protocol import EngineMessage, Failed, Hello, Load, Loaded, LoadOptions, ModelInfo
 from app.engine.qt_client import EngineProcess, EngineState
 from app.logs import engine_log
 from app.settings import Settings
-from app.tuned import key_of, shape_of_file, with_tuning
+from app.tuned import key_of, with_tuning
 from app.ui import tasks
 from app.ui.main_window import MainWindow
-from app.ui.presenters.status import status_facts
-from app.ui.shell.views import Choice, HeaderModel, Notice
-from gguf_tools.naming import parse_file_name
-from gguf_tools.split import leave_out
+from app.ui.presenters.load_choices import changes_of, way_back, ways_out
+from app.ui.presenters.model_names import FileLook, look_at, named_by_path
+from app.ui.presenters.status import elsewhere, header_model, status_facts
+from app.ui.shell.views import Choice, Notice
 
 __all__ = ["EnginePresenter"]
 
@@ -56,14 +55,14 @@ class EnginePresenter(QObject):
         self._engine = engine
         self._window = window
         self._settings = settings
-        self._state = state
+        self.state = state
         self._load_id = 0
         self._path: str | None = None
         self._previous: str | None = None  # the model that gave way to the one being loaded
         self._offered: str | None = None  # the model of the chat on screen
         self._options: dict[str, Any] = {}
         self._after_load: Callable[[], None] | None = None
-        self._shape = ""  # of the model
+        self._looks: dict[str, FileLook] = {}  # names and shapes of files, by path
         self._asked = LoadOptions()
         engine.settle_with(self._settled)
         engine.state_changed.connect(self._on_state)
@@ -86,20 +85,27 @@ class EnginePresenter(QObject):
         path: str,
         *,
         changes: dict[str, Any] | None = None,
+        once: dict[str, Any] | None = None,
         then: Callable[[], None] | None = None,
     ) -> None:
-        """Load a model with its own settings; ``changes`` are kept with them first."""
+        """Load a model with its own settings.
+
+        Args:
+            path: the model.
+            changes: settings that are kept with the model's first.
+            once: settings for this load alone.
+            then: called when it is loaded.
+        """
         path = str(Path(path).absolute())
 
-        def look() -> tuple[str | None, str]:
+        def look() -> tuple[str | None, FileLook]:
             problem = file_problem(path)
-            return problem, shape_of_file(path) if problem is None else ""
+            return problem, look_at(path) if problem is None else named_by_path(path)
 
-        def go_on(found: tuple[str | None, str]) -> None:
-            problem, shape = found
+        def go_on(found: tuple[str | None, FileLook]) -> None:
+            problem, self._looks[path] = found
             if problem is None:
-                self._shape = shape
-                self._load(path, changes, then)
+                self._load(path, changes or {}, once or {}, then)
             else:
                 self._window.chat.notices.show_notice(Notice(_LOAD_FAILED, problem, "error"))
 
@@ -107,13 +113,17 @@ class EnginePresenter(QObject):
         tasks.run(look, go_on, None, self)
 
     def _load(
-        self, path: str, changes: dict[str, Any] | None, then: Callable[[], None] | None
+        self,
+        path: str,
+        changes: dict[str, Any],
+        once: dict[str, Any],
+        then: Callable[[], None] | None,
     ) -> None:
         if changes:
             self._keep(path, self._settings.load_values(path) | changes)
-        options = LoadOptions(**self._settings.load_values(path))
+        options = LoadOptions(**(self._settings.load_values(path) | once))
         hello = self._engine.state.hello
-        if hello is not None and self._state.compatibility(hello.cpu, hello.engine):
+        if hello is not None and self.state.compatibility(hello.cpu, hello.engine):
             options = msgspec.structs.replace(options, compatibility=True)
         self._asked = options
         if self._engine.state.model is not None and self._path != path:
@@ -123,7 +133,7 @@ class EnginePresenter(QObject):
         for key in (_LOST, _LOAD_FAILED, _OTHER_MODEL):
             self._window.chat.notices.remove_notice(key)
         self._options = msgspec.to_builtins(options)
-        self._state.begin_load(Path(path), self._options)
+        self.state.begin_load(Path(path), self._options)
         self.loading.emit(path, options)
         self._load_id = self._engine.load(path, options)
 
@@ -138,12 +148,16 @@ class EnginePresenter(QObject):
     def tunings(self) -> Tunings | None:
         """What is known of this engine on this computer, None before it has said what it is."""
         hello = self._engine.state.hello
-        return None if hello is None else Tunings(self._state, cpu=hello.cpu, engine=hello.engine)
+        return None if hello is None else Tunings(self.state, cpu=hello.cpu, engine=hello.engine)
 
     @property
     def tuning_key(self) -> str:
         """The name under which the model's tuning is kept, empty for none."""
-        return key_of(self._shape, self._asked)
+        return key_of(self.look(self._path or "").shape, self._asked)
+
+    def look(self, path: str) -> FileLook:
+        """What is known of a model's file: all there is to know once it was asked for."""
+        return self._looks.get(path) or named_by_path(path)
 
     @property
     def is_tuned(self) -> bool:
@@ -154,7 +168,7 @@ class EnginePresenter(QObject):
 
     def _settled(self, request: Load, hello: Hello) -> LoadOptions:
         """Return the options of a load, now that the engine is known."""
-        needed = self._state.compatibility(hello.cpu, hello.engine)
+        needed = self.state.compatibility(hello.cpu, hello.engine)
         compatibility = needed or request.options.compatibility
         by_hand = self._path is not None and self._settings.load_values(self._path)["compatibility"]
         self._asked = msgspec.structs.replace(
@@ -162,22 +176,22 @@ class EnginePresenter(QObject):
             compatibility=compatibility,
             repack=compatibility
             and not by_hand
-            and not self._state.repack_fails(hello.cpu, hello.engine),
+            and not self.state.repack_fails(hello.cpu, hello.engine),
         )
         if not self._settings.get("tune"):
             return self._asked
-        tunings = Tunings(self._state, cpu=hello.cpu, engine=hello.engine)
+        tunings = Tunings(self.state, cpu=hello.cpu, engine=hello.engine)
         return with_tuning(self._asked, tunings.get(self.tuning_key))
 
     def forget_load(self) -> None:
         """The program ends by itself: a load that runs is not to be held against its model."""
         if self._engine.state.status == "loading" and self._path is not None:
-            self._state.end_load(Path(self._path), self._options, "failed")
+            self.state.end_load(Path(self._path), self._options, "failed")
 
     def may_load_by_itself(self, path: str) -> bool:
         """Tell whether nothing speaks against loading a model without being asked."""
         options = msgspec.to_builtins(LoadOptions(**self._settings.load_values(path)))
-        return self._state.bad_load(Path(path), options) is None
+        return self.state.bad_load(Path(path), options) is None
 
     def _keep(self, path: str, values: dict[str, Any]) -> None:
         try:
@@ -226,7 +240,7 @@ class EnginePresenter(QObject):
         if not Path(str(conversation.model_path)).is_file():
             return
         self._offered = conversation.model_path
-        name = conversation.model_name or Path(str(conversation.model_path)).name
+        name = conversation.model_name or self.look(str(conversation.model_path)).name
         notices.show_notice(
             Notice(
                 _OTHER_MODEL,
@@ -240,11 +254,14 @@ class EnginePresenter(QObject):
     @Slot(object)
     def _on_state(self, state: EngineState) -> None:
         window = self._window
-        window.header.model.set_model(_header_model(state))
+        model = header_model(state, self.look(state.path or ""))
+        window.header.model.set_model(model)
+        title = f"{model.name} {model.quantization}".strip()
+        window.setWindowTitle(f"{title} – Plimsoll" if title else "Plimsoll")
         window.status.set_facts(status_facts(state))
         window.actions_by_key["unload_model"].setEnabled(state.model is not None)
         window.chat.composer.set_unavailable(self._why_not(state))
-        window.chat.composer.set_elsewhere(_elsewhere(state))
+        window.chat.composer.set_elsewhere(elsewhere(state))
         if state.status == "lost":
             self._tell_loss(state)
 
@@ -273,32 +290,10 @@ class EnginePresenter(QObject):
             return ()
         values = self._settings.load_values(self._path)
         lost = self._engine.state.lost_remotes
-        if lost:
-            names = ", ".join(device.name for device in lost)
-            return (
-                Choice("without_remotes", self.tr("Load without {0}").format(names), "primary"),
-                Choice("reload", self.tr("Load again")),
-            )
-        choices = [Choice("reload", self.tr("Load again"), "primary")]
-        n_ctx = values["n_ctx"] or 8192
-        if n_ctx > 2048:
-            smaller = max(2048, n_ctx // 2)
-            choices.append(
-                Choice("smaller_context", self.tr("Context to {0}").format(f"{smaller:,}"))
-            )
-        if values["type_k"] == "f16":
-            choices.append(Choice("q8_0", self.tr("KV cache to q8_0")))
-        if self._has_gpu():
-            choices.append(Choice("fewer_layers", self.tr("Fewer GPU layers")))
-        if not values["compatibility"]:
-            choices.append(Choice("compatibility", self.tr("Compatibility mode")))
-        return (*choices, *self._way_back())
+        return (*ways_out(values, lost, has_gpu=self._has_gpu()), *self._way_back())
 
     def _way_back(self) -> tuple[Choice, ...]:
-        if self._previous is None:
-            return ()
-        name = Path(self._previous).name
-        return (Choice("back", self.tr("Back to {0}").format(name)),)
+        return way_back(None if self._previous is None else self.look(self._previous).title)
 
     def _has_gpu(self) -> bool:
         model = self._engine.state.model
@@ -317,19 +312,7 @@ class EnginePresenter(QObject):
             self.load(self._previous)
             return
         values = self._settings.load_values(self._path)
-        changes: dict[str, Any] = {}
-        if choice == "smaller_context":
-            changes = {"n_ctx": max(2048, (values["n_ctx"] or 8192) // 2)}
-        elif choice == "q8_0":
-            changes = {"type_k": "q8_0", "type_v": "q8_0"}
-        elif choice == "fewer_layers":
-            changes = {"gpu_layers": max(0, values["gpu_layers"] - 4)}
-        elif choice == "without_remotes":
-            addresses = [device.description for device in self._engine.state.lost_remotes]
-            changes = {"devices": leave_out(values["devices"], addresses)}
-        elif choice == "compatibility":
-            changes = {"compatibility": True}
-        self.reload(changes)
+        self.reload(changes_of(choice, values, self._engine.state.lost_remotes))
 
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:
@@ -339,7 +322,7 @@ class EnginePresenter(QObject):
             self._after_load = None
             outcome: LoadOutcome = "out_of_memory" if message.kind == "out_of_memory" else "failed"
             if self._path is not None:
-                self._state.end_load(Path(self._path), self._options, outcome)
+                self.state.end_load(Path(self._path), self._options, outcome)
             if message.kind == "cancelled" or self._engine.state.status == "lost":
                 return  # asked for, or told with the loss
             self._window.chat.notices.show_notice(
@@ -354,8 +337,8 @@ class EnginePresenter(QObject):
 
     def _on_loaded(self, model: ModelInfo) -> None:
         self._previous = None
-        self._state.end_load(Path(model.path), self._options, "loaded")
-        self._state.set_last_model(Path(model.path))
+        self.state.end_load(Path(model.path), self._options, "loaded")
+        self.state.set_last_model(Path(model.path))
         for index, sentence in enumerate((model.template_notice, *model.notices)):
             if sentence:
                 self._window.chat.notices.show_notice(
@@ -372,41 +355,11 @@ class EnginePresenter(QObject):
 
     @Slot(object)
     def _on_compatibility_needed(self, hello: Hello) -> None:
-        self._state.set_compatibility(hello.cpu, hello.engine, True)
+        self.state.set_compatibility(hello.cpu, hello.engine, True)
 
     @Slot(object)
     def _on_repack_failed(self, hello: Hello) -> None:
-        self._state.set_repack_fails(hello.cpu, hello.engine)
+        self.state.set_repack_fails(hello.cpu, hello.engine)
 
     def _say(self, sentence: str) -> None:
         self._window.chat.notices.show_notice(Notice("engine", sentence, "info"))
-
-
-def _elsewhere(state: EngineState) -> str:
-    """Return the addresses of other computers that the model runs on, empty for none."""
-    if state.model is None:
-        return ""
-    remote = remote_devices(state.model.devices, state.model.devices_used)
-    return ", ".join(device.description for device in remote)
-
-
-def _header_model(state: EngineState) -> HeaderModel:
-    path = state.path
-    if path is None:
-        return HeaderModel()
-    file = parse_file_name(Path(path).name)
-    name = state.model.name if state.model is not None else file.base or Path(path).stem
-    try:
-        size_bytes: int | None = Path(path).stat().st_size
-    except OSError:
-        size_bytes = None
-    kinds = {"loading": "loading", "lost": "lost", "ready": "loaded", "prefill": "loaded"}
-    kinds["decode"] = kinds["measuring"] = "loaded"
-    return HeaderModel(
-        state=kinds.get(state.status, "none"),  # type: ignore[arg-type]
-        name=name,
-        quantization=file.quantization or "",
-        size_bytes=size_bytes,
-        progress=state.fraction if state.status == "loading" else None,
-        detail=state.sentence or path,
-    )

@@ -32,7 +32,7 @@ def details_of(facts: ModelFacts, title: str = "") -> ModelDetails:
     """Return what an open file says."""
     tags = [tag for tag in (facts.quantization, format_bytes(facts.file_bytes)) if tag]
     return ModelDetails(
-        title=title or facts.name,
+        title=title or facts.shown_name,
         tags=tuple(tags),
         path=str(facts.path),
         rows=tuple(_rows(facts)),
@@ -52,7 +52,7 @@ def _rows(facts: ModelFacts) -> list[DetailRow]:
         if value:
             rows.append(DetailRow(label, value, hint or _tr("Read from the file.")))
 
-    add(_tr("Name"), facts.name)
+    add(_tr("Name in the file"), facts.name)
     add(_tr("Kind"), facts.kind)
     add(_tr("Architecture"), f"{facts.architecture} · GGUF v{facts.header.version}")
     parameters = format_count(facts.parameters)

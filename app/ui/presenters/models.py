@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
 from app.data.library.choices import LibraryChoices
-from app.data.library.entries import ModelEntry
 from app.engine.qt_client import EngineProcess
 from app.paths import starter_model
 from app.ui.main_window import MainWindow
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.library_scan import LibraryScanner
-from app.ui.shell import views
+from app.ui.presenters.model_entries import picker_entries
 from app.ui.shell.views import FirstRun
 
 __all__ = ["ModelsPresenter"]
@@ -51,11 +49,7 @@ class ModelsPresenter(QObject):
     def _show(self, _model: object = None) -> None:
         loaded = self._engine.state.path if self._engine.state.model is not None else None
         hidden = self._choices.hidden
-        shown = tuple(
-            _view(entry, loaded)
-            for entry in self._scanner.entries
-            if _is_offered(entry) and entry.path not in hidden
-        )
+        shown = picker_entries(self._scanner.entries, hidden, loaded)
         self._window.picker.set_entries(shown)
         starter = starter_model()
         self._window.first_run.set_state(
@@ -77,22 +71,3 @@ class ModelsPresenter(QObject):
     def then_regenerate(self, message_id: str, regenerate: Callable[[str], None]) -> None:
         """Regenerate a message once the model that is chosen next is loaded."""
         self._then = lambda: regenerate(message_id)
-
-
-def _is_offered(entry: ModelEntry) -> bool:
-    """Projectors and adapters are part of models, not models to choose."""
-    return entry.kind in {"model", "unknown", "diffusion"}
-
-
-def _view(entry: ModelEntry, loaded: str | None) -> views.ModelEntry:
-    name = entry.base_name or entry.name or Path(entry.path).stem
-    return views.ModelEntry(
-        key=str(entry.path),
-        name=name,
-        quantization=entry.quantization or "",
-        size_bytes=entry.size_bytes,
-        context_tokens=entry.context_length,
-        found_in=entry.source,
-        problem=entry.problem,
-        loaded=str(entry.path) == loaded,
-    )

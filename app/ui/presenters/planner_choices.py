@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.data.library import entries
 from app.ui.planner.views import FormFacts
+from app.ui.presenters.model_entries import picker_entries
 from app.ui.shell.views import ModelEntry
 from gguf_tools.facts import ModelFacts
 from gguf_tools.kv import KvSettings, kv_caches
@@ -26,7 +27,6 @@ TYPED: Final = "typed:"
 """What keys of models of the list begin with; other keys are paths."""
 
 _Groups: TypeAlias = tuple[tuple[str, tuple[ModelEntry, ...]], ...]
-_KINDS: Final = frozenset({"model", "unknown", "diffusion"})
 
 
 def _tr(text: str) -> str:
@@ -35,19 +35,7 @@ def _tr(text: str) -> str:
 
 def model_groups(found: Iterable[entries.ModelEntry], hidden: frozenset[Path]) -> _Groups:
     """Return what can be chosen: the library's files, and well-known models as typed."""
-    files = tuple(
-        ModelEntry(
-            key=str(entry.path),
-            name=entry.base_name or entry.name,
-            quantization=entry.quantization or "",
-            size_bytes=entry.size_bytes,
-            context_tokens=entry.context_length,
-            found_in=entry.source,
-            problem=entry.problem,
-        )
-        for entry in found
-        if entry.kind in _KINDS and entry.path not in hidden
-    )
+    files = picker_entries(found, hidden)
     typed = tuple(
         ModelEntry(TYPED + model.name, model.name, model.quantization, found_in=_tr("typed"))
         for model in MODELS
@@ -81,7 +69,8 @@ def form_facts(scenario: Scenario, facts: ModelFacts | None) -> FormFacts:
     if facts is None or facts.shape is None:
         return FormFacts(scenario.model.path or _tr("Choose a model"))
     quantization = facts.quantization or ""
-    name = facts.name if quantization in facts.name else f"{facts.name} · {quantization}"
+    name = facts.shown_name
+    name = name if quantization in name else f"{name} · {quantization}"
     parts = (
         format_count(facts.parameters),
         format_bytes(facts.weights_bytes),

@@ -125,7 +125,7 @@ def planned_row(row: RowSetup, machine: Machine, scenario: Scenario, planned: Ro
     }
     is_typed = scenario.model.typed is not None
     own = row.own is not None
-    sub = model_title(scenario, planned.plan.facts.name) if own else figures(machine, planned)
+    sub = model_title(scenario, planned.plan.facts.shown_name) if own else figures(machine, planned)
     return RowView(
         key=row.key,
         title=title,

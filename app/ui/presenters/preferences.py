@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -21,6 +21,9 @@ from app.ui.store_bridge import StoreBridge
 from app.ui.theme import ThemeManager
 from app.ui.transcript.view import Transcript
 from app.version import version
+
+if TYPE_CHECKING:
+    from app.ui.presenters.load_settings import LoadSettingsPresenter
 
 __all__ = ["PreferencesPresenter"]
 
@@ -54,11 +57,14 @@ class PreferencesPresenter(QObject):
         self._paths = paths
         self._themes = themes
         self._engine = engine
-        self._models = models
         self._controller = controller
         self._store = store
         self._window = window
         self._transcript = transcript
+        self._models = models
+        self._load_settings: LoadSettingsPresenter | None = None
+        self.freed_bytes: Callable[[], dict[str, int]] = dict
+        """What unloading the present model would give back, by memory pool."""
         window.sidebar.settings_requested.connect(self.open_settings)
         window.sidebar.chats.chat_settings_requested.connect(self._on_chat_settings)
         window.header.preset.settings_requested.connect(self.open_chat_settings)
@@ -124,40 +130,24 @@ class PreferencesPresenter(QObject):
 
     @Slot(str)
     def open_load_settings(self, path: str) -> None:
-        """Show how a model is loaded, and what llama.cpp made of it if it is loaded."""
-        from app.engine.templates.builtin import BUILTIN_TEMPLATES
-        from app.ui.dialogs.load_dialog import LoadDialog
-        from app.ui.presenters.loaded import loaded_values
+        """Show how a model is loaded."""
+        from app.ui.presenters.load_settings import LoadSettingsPresenter
 
-        state = self._engine.state
-        is_loaded = state.model is not None and state.path == path
-        formats = [(name, template.title) for name, template in BUILTIN_TEMPLATES.items()]
-        dialog = LoadDialog(
-            self._themes,
-            Path(path).name,
-            self._settings.load_values(path),
-            self._window,
-            is_loaded=is_loaded,
-            choices={"template": formats},
-        )
-        if is_loaded and state.model is not None:
-            dialog.form.set_used(loaded_values(state.model))
-        dialog.saved.connect(lambda values, for_all: self._keep(path, values, for_all))
+        if self._load_settings is None:
+            self._load_settings = LoadSettingsPresenter(
+                self._settings,
+                self._engine,
+                self._models,
+                self._themes,
+                self._window,
+                self._freed,
+                self,
+            )
+            self._load_settings.told.connect(self._say)
+        self._load_settings.open(path)
 
-        def load(values: dict[str, Any], for_all: bool) -> None:
-            self._keep(path, values, for_all)
-            self._models.load(path)
-
-        dialog.load_requested.connect(load)
-        _open(dialog)
-
-    def _keep(self, path: str, values: dict[str, Any], for_all: bool) -> None:
-        try:
-            self._settings.set_load_values(path, values)
-            if for_all:
-                self._settings.set_load_values(None, values)
-        except OSError as error:
-            self._say(self.tr("The settings can't be saved ({0}).").format(error.strerror or error))
+    def _freed(self) -> dict[str, int]:
+        return self.freed_bytes()
 
     # --- chat ---
 

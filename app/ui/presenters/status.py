@@ -1,14 +1,18 @@
-"""What the status line says of the engine."""
+"""What the status line and the header say of the engine and its model."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QCoreApplication
 
+from app.engine.outcome import remote_devices
 from app.engine.protocol import ModelInfo
 from app.engine.qt_client import EngineState
-from app.ui.shell.views import Segment, StatusFacts
+from app.ui.presenters.model_names import FileLook
+from app.ui.shell.views import HeaderModel, Segment, StatusFacts
 
-__all__ = ["status_facts"]
+__all__ = ["elsewhere", "header_model", "status_facts"]
 
 
 def _tr(text: str) -> str:
@@ -93,3 +97,32 @@ def _engine_segment(state: EngineState) -> Segment:
     if state.pid is not None:
         text = f"{text} · pid {state.pid}"
     return Segment(text, state.sentence, "error" if state.status == "lost" else "info")
+
+
+def elsewhere(state: EngineState) -> str:
+    """Return the addresses of other computers that the model runs on, empty for none."""
+    if state.model is None:
+        return ""
+    remote = remote_devices(state.model.devices, state.model.devices_used)
+    return ", ".join(device.description for device in remote)
+
+
+def header_model(state: EngineState, look: FileLook) -> HeaderModel:
+    """Return the model in the header's pill; ``look`` is what its file says."""
+    path = state.path
+    if path is None:
+        return HeaderModel()
+    try:
+        size_bytes: int | None = Path(path).stat().st_size
+    except OSError:
+        size_bytes = None
+    kinds = {"loading": "loading", "lost": "lost", "ready": "loaded", "prefill": "loaded"}
+    kinds["decode"] = kinds["measuring"] = "loaded"
+    return HeaderModel(
+        state=kinds.get(state.status, "none"),  # type: ignore[arg-type]
+        name=look.name if state.model is None else state.model.name,
+        quantization=look.quantization,
+        size_bytes=size_bytes,
+        progress=state.fraction if state.status == "loading" else None,
+        detail=state.sentence or path,
+    )

@@ -85,7 +85,7 @@ class _Model(QAbstractListModel):
 
     def facts(self, entry: ModelEntry) -> list[str]:
         if entry.problem:
-            return [entry.problem]
+            return [entry.reason or entry.problem]
         facts = []
         if entry.loaded:
             facts.append(self.tr("loaded"))

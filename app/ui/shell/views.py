@@ -59,7 +59,7 @@ class ModelEntry:
     """A model that can be chosen. ``problem`` set: it can't be loaded, and this sentence says why.
 
     ``key`` names it to the controller (its path); ``found_in`` says where it lies in words
-    ("Plimsoll's folder", "LM Studio").
+    ("Plimsoll's folder", "LM Studio"); ``reason`` is the problem in one clause, for a list.
     """
 
     key: str
@@ -69,6 +69,7 @@ class ModelEntry:
     context_tokens: int | None = None
     found_in: str = ""
     problem: str | None = None
+    reason: str = ""
     loaded: bool = False
 
 

@@ -59,7 +59,7 @@ def test_parts_are_with_their_models(entries: list[ModelEntry]) -> None:
     library = arrange(entries)
     parts = {group.title: [part.kind for part in group.parts] for group in library.groups}
     assert parts["gemma-3-4b-it"] == ["projector"]
-    assert parts["gemma 3 12b it"] == ["projector"]  # by Ollama's manifest
+    assert parts["gemma-3-12b-it"] == ["projector"]  # by Ollama's manifest
     assert parts["Llama-3.1-8B-Instruct"] == ["adapter"]
     assert sum(map(len, parts.values())) == 3
     assert sorted(entry.kind for entry in library.others) == ["adapter", "embedding"]

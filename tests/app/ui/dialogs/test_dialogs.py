@@ -102,7 +102,7 @@ def test_groups_and_search(qtbot: QtBot, themes: ThemeManager) -> None:
 
 
 def load_dialog(qtbot: QtBot, themes: ThemeManager, **more: Any) -> LoadDialog:
-    dialog = LoadDialog(themes, "Llama", {"n_ctx": 4096}, **more)
+    dialog = LoadDialog(themes, "Llama", "/m/llama.gguf", {"n_ctx": 4096}, **more)
     qtbot.addWidget(dialog)
     dialog.show()
     return dialog

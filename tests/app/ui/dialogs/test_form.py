@@ -151,6 +151,35 @@ def test_none_is_a_tick_away(qtbot: QtBot, themes: ThemeManager) -> None:
     assert said == [256, None]
 
 
+def test_what_is_taken_is_shown_while_nothing_is_set(qtbot: QtBot, themes: ThemeManager) -> None:
+    form = make(qtbot, themes, [declared("load", "n_ctx")])
+    row = form.row("n_ctx")
+    number = row.editor.findChild(NumberField)
+    box = row.editor.field()
+    assert isinstance(number, NumberField)
+    assert isinstance(box, QCheckBox)
+    assert number.text() == ""  # the least that could be set is not what will be taken
+    row.set_automatic(8192, "up to 106,240 fit")
+    assert number.text() == "8192"
+    assert not number.isEnabled()
+    assert row._used.text() == "up to 106,240 fit"
+    row.set_used("8,192")
+    assert row._used.text() == "used: 8,192 · up to 106,240 fit"
+    assert form.values() == {"n_ctx": None}
+    box.click()
+    assert form.values() == {"n_ctx": 8192}
+    number.setText("4096")
+    number.textEdited.emit("4096")
+    row.editor.findChild(QCheckBox).click()  # type: ignore[union-attr]
+    assert (form.values(), number.text()) == ({"n_ctx": None}, "8192")
+    row.set_automatic(2048)
+    assert number.text() == "2048"
+    row.editor.findChild(QCheckBox).click()  # type: ignore[union-attr]
+    assert form.values() == {"n_ctx": 4096}  # what was typed is not lost
+    row.set_automatic(1024)
+    assert form.values() == {"n_ctx": 4096}
+
+
 def test_only_what_differs_can_be_reset(qtbot: QtBot, themes: ThemeManager) -> None:
     form = make(qtbot, themes, [declared("load", "type_k")])
     row = form.row("type_k")
