@@ -17,7 +17,10 @@ __all__ = [
     "format_bandwidth",
     "format_bytes",
     "format_count",
+    "format_decimal_bytes",
     "format_figure",
+    "format_flops",
+    "format_percent",
     "format_rate",
     "format_seconds",
     "round_up",
@@ -77,6 +80,27 @@ def format_count(count: int | None) -> str:
         if count >= factor:
             return f"{_three_digits(count / factor)}{unit}"
     return str(count)
+
+
+def format_decimal_bytes(size_bytes: float) -> str:
+    """Return a size in decimal units, to stand beside a bandwidth."""
+    for factor, unit in ((10**12, "TB"), (GB, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size_bytes >= factor:
+            return f"{_three_digits(size_bytes / factor)} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def format_flops(operations: float) -> str:
+    """Return floating point operations as GFLOP, TFLOP, …; with ``/s`` behind it a rate."""
+    for factor, unit in ((10**12, "TFLOP"), (10**9, "GFLOP"), (10**6, "MFLOP")):
+        if operations >= factor:
+            return f"{_three_digits(operations / factor)} {unit}"
+    return f"{operations:,.0f} FLOP"
+
+
+def format_percent(share: float) -> str:
+    """Return a share (0 to 1) as whole percent; the space before the sign does not break."""
+    return f"{share * 100:,.0f}\u00a0%"
 
 
 def format_bandwidth(bytes_per_s: float | None) -> str:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from gguf_tools.units import format_bytes
+from gguf_tools.units import format_bytes, format_percent
 from inspector.plan_errors import device_of_buffer, is_mapped, tensors_of_range
 from inspector.plan_record import PlannedDevice
 from inspector.records import LoadRecord, MemorySample
@@ -216,11 +215,10 @@ def _others_note(session: Session, members: list[PlannedDevice], total: int | No
     then, now = (_taken_by_others(item, members) for item in (load.after, sample))
     if then is None or now is None or now - then < _MUCH * total:
         return ""
-    at = datetime.fromtimestamp(sample.at_ms / 1000, UTC).astimezone()
-    return (
-        f"Other programs took {format_bytes(now - then)} since the model was loaded (read at "
-        f"{at:%H:%M:%S})."
-    )
+    # In steps: a figure that changes with every reading would draw the eye for nothing.
+    step = 1 << max(int(_MUCH * total / 2).bit_length() - 1, 0)
+    took = round((now - then) / step) * step
+    return f"Other programs took about {format_bytes(took)} since loading."
 
 
 def _taken_by_others(sample: MemorySample, members: list[PlannedDevice]) -> int | None:
@@ -299,7 +297,7 @@ def _model_segments(
             what = "the engine's process" if _has_cpu(members) else "the driver"
             text += f" + {format_bytes(taken.overhead)} that {what} takes besides ({also})"
         if not loaded and session.plan is not None and session.plan.compute_margin:
-            text += f"; may differ by {session.plan.compute_margin:.0%}"
+            text += f"; may differ by {format_percent(session.plan.compute_margin)}"
         # The plan is of the buffers; what is measured besides would make it look better or worse.
         own = plan_of(sum(i.compute_bytes + i.output_bytes for i in members) + taken.overhead)
         yield SegmentView("compute", rest, basis, text, own, None if also == basis else also)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from gguf_tools.machine import LOAD_LINE
-from gguf_tools.units import format_bytes
+from gguf_tools.units import format_bytes, format_percent
 from inspector.budget import budgets
 from inspector.fixes import PLAIN_TYPES, fix, smaller_cache, smaller_context, without
 from inspector.placement_findings import placement_findings
@@ -186,11 +186,20 @@ def _over(session: Session, budget: BudgetView) -> Iterator[FindingRecord]:
     others = sum(item.size_bytes for item in budget.segments if item.kind == "other_programs")
     fixes = [*smaller_cache(session), *smaller_context(session)]
     if others > 0.1 * budget.total_bytes:
-        fixes.append(FixRecord(text="Close other programs", action="free_memory"))
+        fixes.append(
+            FixRecord(
+                text="Unload the model",
+                action="unload",
+                effect="gives its memory back until other programs need less",
+            )
+        )
     yield FindingRecord(
         id=f"over_load_line/{budget.name}",
         severity="error" if budget.over_bytes else "warning",
-        text=f"{budget.name} is {share:.0%} full, above the load line of {LOAD_LINE:.0%}.",
+        text=(
+            f"{budget.name} is {format_percent(share)} full, above the load line of "
+            f"{format_percent(LOAD_LINE)}."
+        ),
         cause=(
             f"{format_bytes(used)} of {format_bytes(budget.total_bytes)} are taken, "
             f"{format_bytes(others)} by other programs; when it is full, parts of the model are "
@@ -212,7 +221,13 @@ def _window(session: Session) -> Iterator[FindingRecord]:
     fixes = []
     if double > window:
         fixes.append(fix(session, f"Context to {double:,}", {"n_ctx": double}))
-    fixes.append(FixRecord(text="New chat with a summary", action="new_chat"))
+    fixes.append(
+        FixRecord(
+            text="New chat with a summary",
+            action="new_chat",
+            effect="the model writes one, and this chat stays as it is",
+        )
+    )
     full = used >= _WINDOW_FULL * window
     yield FindingRecord(
         id="window",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gguf_tools.plan import DecodePlan
-from gguf_tools.units import format_bytes, format_rate
+from gguf_tools.units import format_bytes, format_percent, format_rate
 from inspector.effects import planned_again
 from inspector.fixes import fix, smaller_cache, smaller_context, without
 from inspector.plan_record import FindingRecord, FixRecord, PlanRecord, RatePoint
@@ -67,7 +67,10 @@ def _network(session: Session, plan: PlanRecord | None) -> Iterator[FindingRecor
         yield FindingRecord(
             id=f"network/{device.name}",
             severity="note",
-            text=f"The network to {device.description} takes {share:.0%} of each token's time.",
+            text=(
+                f"The network to {device.description} takes {format_percent(share)} of each "
+                "token's time."
+            ),
             cause=f"{words[0].upper()}{words[1:]}.",
             fixes=(without(session, plan, device),),
         )

@@ -197,7 +197,7 @@ class FixRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A change of load settings that would help, and what it would do by the plan.
 
     ``changes`` are values of load settings by key. Where something else than a setting helps,
-    ``action`` names it: "new_chat", "free_memory", "engine_build", "wait".
+    ``action`` names it: "new_chat", "unload", "engine_build", "probe".
     """
 
     text: str

@@ -12,8 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from gguf_tools.units import format_bandwidth, format_bytes, format_rate, format_seconds
+from gguf_tools.units import (
+    format_bandwidth,
+    format_bytes,
+    format_percent,
+    format_rate,
+    format_seconds,
+)
 from inspector.batching import alone_per_s, batch_sentence, draft_sentence
+from inspector.ceiling import decode_equation, decode_limit, prefill_equation
 from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
 from inspector.records import TurnStats
 from inspector.session import Session
@@ -41,7 +48,6 @@ _SPILL_BYTES: Final = 64 << 20
 _RESIDENT: Final = 0.9
 _SAMPLER_SHARE: Final = 0.15
 _FELL: Final = 0.8
-_BY_ARITHMETIC: Final = 0.85  # of the ceiling: what reading alone reaches on a processor
 _PREDICTED_POINTS: Final = 48
 _PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
 
@@ -73,15 +79,15 @@ class Verdict:
         if self.kind == "above":
             over = measured / point.ceiling - 1
             return (
-                f"{format_rate(measured)} is {over:.0%} above the ceiling of "
+                f"{format_rate(measured)} is {format_percent(over)} above the ceiling of "
                 f"{format_rate(point.ceiling)}, which can't be: the byte count or the bandwidth "
                 "is wrong. " + " ".join(self.causes)
             ).strip()
         if self.kind == "below":
             least = max(point.low, point.likely_low or 0.0)
             head = (
-                f"{format_rate(measured)} is {measured / point.ceiling:.0%} of the ceiling, and at "
-                f"least {format_rate(least)} "
+                f"{format_rate(measured)} is {format_percent(measured / point.ceiling)} of the "
+                f"ceiling, and at least {format_rate(least)} "
                 f"{'was expected' if least == point.low else 'would be usual'}. "
             )
             return head + (self.causes[0] if self.causes else "The reason is unknown.")
@@ -164,7 +170,10 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
         yield session.busy
     if stats.decode_s and stats.sample_s > _SAMPLER_SHARE * stats.decode_s:
         share = stats.sample_s / stats.decode_s
-        yield f"Drawing tokens took {share:.0%} of the time: a grammar or many samplers do that."
+        yield (
+            f"Drawing tokens took {format_percent(share)} of the time: a grammar or many samplers "
+            "do that."
+        )
     fell = _fell(plan, stats)
     if fell is not None:
         yield (
@@ -286,24 +295,13 @@ def _decode(session: Session) -> RateView:
         predicted_low=point.low,
         predicted_high=point.high,
         ceiling=point.ceiling,
-        ceiling_name=f"ceiling at {depth:,} tokens",
-        limit=_decode_limit(plan, point),
+        limit=decode_limit(plan, point),
         formula=formula,
         predicted_basis="measured" if plan.fit is not None and plan.fit.own else "assumed",
         ceiling_basis=_bandwidth_basis(plan),
         live=live is not None and live.decode_per_s is not None,
+        equation=decode_equation(plan, point),
     )
-
-
-def _decode_limit(plan: PlanRecord, point: RatePoint) -> str:
-    """Return what holds decoding: reading, or on a processor often its arithmetic."""
-    if point.ceiling is None:
-        return "bandwidth not known"
-    lead = max(plan.devices, key=lambda item: item.weights_bytes, default=None)
-    on_cpu = lead is not None and lead.kind == "cpu"
-    if on_cpu and point.high is not None and point.high < _BY_ARITHMETIC * point.ceiling:
-        return "held by arithmetic"
-    return "bandwidth-bound"
 
 
 def _expectation(plan: PlanRecord) -> str:
@@ -344,24 +342,20 @@ def _prefill(session: Session) -> RateView:
     working = [item for item in plan.devices if item.flops_per_s and item.weights_bytes]
     lead = max(working, key=lambda item: item.weights_bytes, default=None)
     ceiling = None
-    formula = ""
     if lead is not None and lead.flops_per_s and plan.prefill_flops_per_token:
         ceiling = lead.flops_per_s / plan.prefill_flops_per_token
-        formula = (
-            f"{plan.prefill_flops_per_token / 1e9:.3g} GFLOP a token at "
-            f"{lead.flops_per_s / 1e12:.3g} TFLOP/s ({lead.flops_basis})"
-        )
     return RateView(
         measured=measured,
         predicted_low=plan.prefill_per_s,
         predicted_high=plan.prefill_per_s,
         ceiling=ceiling,
-        ceiling_name="arithmetic ceiling",
         limit="compute-bound",
-        formula=formula,
         predicted_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
         ceiling_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
         live=live is not None and session.state == "reading",
+        equation=prefill_equation(
+            None if lead is None else lead.flops_per_s, plan.prefill_flops_per_token
+        ),
     )
 
 

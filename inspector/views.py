@@ -246,6 +246,7 @@ class RateView:
     ``ceiling_name`` says which ("all-VRAM ceiling"), ``limit`` what holds it ("compute-bound").
     ``live`` is a rate of a reply that is still being written. ``predicted_basis`` is how the
     prediction was got, ``ceiling_basis`` the bandwidth or rate of arithmetic below the ceiling.
+    ``equation`` is the ceiling's arithmetic in a line ("504 GB/s ÷ 6.63 GB a token").
     """
 
     measured: float | None = None
@@ -258,6 +259,7 @@ class RateView:
     predicted_basis: Basis = "planned"
     ceiling_basis: Basis = "unknown"
     live: bool = False
+    equation: str = ""
 
     @property
     def predicted(self) -> float | None:

@@ -60,6 +60,16 @@ APP_TABLE: Final[tuple[Setting, ...]] = (
         "now",
     ),
     Setting(
+        "explain_panel",
+        "app",
+        "Appearance",
+        "Explain the inspector",
+        "Say in each part of the inspector what it is about.",
+        "bool",
+        True,
+        "now",
+    ),
+    Setting(
         "unfold_reasoning",
         "app",
         "Appearance",

@@ -194,6 +194,11 @@ class Application(QObject):
         )
         self.context.draft_told.connect(self.inspector.show_draft)
         self.context.summary_wanted.connect(self.summary.start)
+        self.inspector.summary_wanted.connect(self.summary.start)
+        self.inspector.explains_wanted.connect(
+            lambda explains: self.preferences.set_value("explain_panel", explains)
+        )
+        self.preferences.changed.connect(self.inspector.apply_setting)
         self.engine.state_changed.connect(self._on_engine_state)
         self.store.notice_changed.connect(self._on_store_notice)
         self.store.unavailable.connect(self._on_store_trouble)

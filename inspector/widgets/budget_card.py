@@ -103,6 +103,9 @@ class DeviceBudget(QWidget):
         self.warning.set_token("danger" if view.over_bytes else "warning")
         self.warning.show_text(self._warning(view))
         self.details.show_text(self._details(view))
+        more = self._more(view)
+        self.details.setToolTip(tip((self.details.text(), *more)) if more else "")
+        self.details.setAccessibleDescription(" ".join(more))
 
     def _warning(self, view: BudgetView) -> str:
         if view.over_bytes:
@@ -116,17 +119,22 @@ class DeviceBudget(QWidget):
         headroom = view.headroom_bytes
         parts = []
         if headroom is not None and headroom >= 0:
-            parts.append(fill(self.tr("%1 below the load line"), format_bytes(headroom)))
+            parts.append(fill(self.tr("%1 left below the load line."), format_bytes(headroom)))
+        return "\n".join((*parts, *filter(None, (view.note,))))
+
+    def _more(self, view: BudgetView) -> list[str]:
+        """Return what only a closer look is for: the highest use, and what can be taken back."""
+        lines = []
         if view.peak_bytes is not None:
-            parts.append(fill(self.tr("peak of the turn %1"), format_bytes(view.peak_bytes)))
+            text = self.tr("The engine's process held at most %1 of its own during the turn.")
+            lines.append(fill(text, format_bytes(view.peak_bytes)))
         if view.mapped_bytes:
-            parts.append(
-                fill(
-                    self.tr("file pages in memory, not counted: %1"),
-                    format_bytes(view.mapped_bytes),
-                )
+            text = self.tr(
+                "%1 of the weights are pages of the model's file: the system takes them back when "
+                "another program needs room, and reads them again."
             )
-        return "\n".join(part for part in (joined(parts), view.note) if part)
+            lines.append(fill(text, format_bytes(view.mapped_bytes)))
+        return lines
 
     def _set_row_count(self, count: int) -> None:
         while len(self.rows) > count:
@@ -162,6 +170,13 @@ class BudgetCard(Card):
         super().__init__(palette, "budget", parent=parent)
         self.header.setText(self.tr("Memory budget"))
         self.header.show()
+        self.set_lesson(
+            self.tr(
+                "Memory is a budget. Weights stay as they are; the KV cache fills with every token "
+                "of the chat, in room that is reserved when the model loads. Above the load line "
+                "memory runs short and all gets slow."
+            )
+        )
         self.devices: list[DeviceBudget] = []
         self._devices = QVBoxLayout()
         self.rows.addLayout(self._devices)

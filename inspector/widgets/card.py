@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 
 from inspector.widgets.drawing import draw_chevron, draw_text, mirrored
 from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["Card", "CardHeader"]
 
@@ -138,6 +139,9 @@ class CardHeader(QAbstractButton):
 class Card(Painted):
     """A foldable section with a line below it.
 
+    `lesson` says in a sentence or two what the section is about, for who has never met it; it
+    shows only where the panel explains itself.
+
     Signals:
         folded(str key, bool is_folded): the reader has folded or unfolded it.
     """
@@ -154,6 +158,10 @@ class Card(Painted):
         self.body = QWidget(self)
         self.rows = QVBoxLayout(self.body)
         self.rows.setContentsMargins(0, 0, 0, 0)
+        self.lesson = WrappedText(palette, self.body, token="dim")
+        self._lesson = ""
+        self._explains = False
+        self.rows.addWidget(self.lesson)
         self._layout = QVBoxLayout(self)
         self._layout.addWidget(self.header)
         self._layout.addWidget(self.body)
@@ -166,6 +174,11 @@ class Card(Painted):
         """Tell whether only the heading shows."""
         return not self.header.isChecked()
 
+    @property
+    def folds(self) -> bool:
+        """Tell whether it has a heading that folds it."""
+        return not self.header.isHidden()
+
     def set_folded(self, is_folded: bool) -> None:
         """Fold or unfold without saying so."""
         self.header.blockSignals(True)
@@ -174,6 +187,16 @@ class Card(Painted):
         self.header.update()
         self.body.setVisible(not is_folded)
         self._space()
+
+    def set_explains(self, explains: bool) -> None:
+        """Show or hide the lesson."""
+        self._explains = explains
+        self.lesson.show_text(self._lesson if explains else "")
+
+    def set_lesson(self, text: str) -> None:
+        """Change what the lesson says."""
+        self._lesson = text
+        self.set_explains(self._explains)
 
     def set_last(self, is_last: bool) -> None:
         """Leave the line below out: nothing follows."""

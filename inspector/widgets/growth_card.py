@@ -32,6 +32,12 @@ class GrowthCard(Card):
         super().__init__(palette, "growth", parent=parent)
         self.header.setText(self.tr("KV cache growth"))
         self.header.show()
+        self.set_lesson(
+            self.tr(
+                "The model keeps a key and a value of each token in each layer, so that it need "
+                "not read the chat again for every word: its memory of the chat."
+            )
+        )
         self._view: GrowthView | None = None
         self.plot: PlotSlot[GrowthView] = PlotSlot(
             palette, loader, "inspector.widgets.plots.growth", _PLOT_PX, self.body

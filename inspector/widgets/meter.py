@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from inspector.views import RateView
 from inspector.widgets.drawing import draw_text, mirrored, rounded_ends
 from inspector.widgets.palette import Painted, Palette
-from inspector.widgets.text import basis_sentence, fill, joined, number, percent, rate, rough, tip
+from inspector.widgets.text import basis_sentence, fill, number, percent, rate, rough, tip, unbroken
 
 __all__ = ["GaugeMarks", "RateMeter", "gauge_marks"]
 
@@ -93,17 +93,18 @@ class RateMeter(Painted):
         return "–" if self._view.measured is None else number(self._view.measured)
 
     def note(self) -> str:
-        """Return what stands below the gauge."""
+        """Return what stands below the gauge: the prediction, and the ceiling's arithmetic."""
         view = self._view
-        parts = []
+        lines = []
         if view.predicted is not None:
-            parts.append(fill(self.tr("predicted %1"), self._predicted()))
+            lines.append(fill(self.tr("predicted %1"), self._predicted()))
         if view.ceiling is not None:
             name = view.ceiling_name or self.tr("ceiling")
-            parts.append(f"{name} {rough(view.ceiling)}")
-        if view.limit:
-            parts.append(view.limit)
-        return joined(parts)
+            terms = f" = {view.equation}" if view.equation else ""
+            lines.append(unbroken(f"{name} {rough(view.ceiling)}{terms}"))
+        elif view.limit:
+            lines.append(view.limit)
+        return "\n".join(lines)
 
     def explanation(self) -> list[str]:
         """Return what is to be said of the rate."""
@@ -117,12 +118,18 @@ class RateMeter(Painted):
             lines.append(fill(self.tr("Predicted %1 tok/s."), self._predicted()))
         if view.efficiency is not None:
             lines.append(fill(self.tr("%1 of the ceiling."), percent(view.efficiency)))
+        if view.ceiling is not None and view.equation:
+            lines.append(
+                fill(self.tr("Ceiling: %1 = %2 tok/s."), view.equation, rough(view.ceiling))
+            )
         if view.formula:
             lines.append(view.formula)
         if view.predicted is not None:
             lines.append(fill(self.tr("Prediction: %1"), basis_sentence(view.predicted_basis)))
         if view.ceiling is not None:
             lines.append(fill(self.tr("Ceiling: %1"), basis_sentence(view.ceiling_basis)))
+        if view.limit:
+            lines.append(fill(self.tr("Limit: %1."), view.limit))
         return lines
 
     def hasHeightForWidth(self) -> bool:

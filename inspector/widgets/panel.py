@@ -8,11 +8,13 @@ could see change. It knows no engine and no store: what a button asks for, it sa
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFont, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtGui import QContextMenuEvent, QFont, QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QVBoxLayout, QWidget
 
+from inspector.panel_text import panel_as_markdown
 from inspector.views import LayersView, PanelView
 from inspector.widgets.budget_card import BudgetCard
 from inspector.widgets.card import Card
@@ -40,17 +42,20 @@ class InspectorPanel(QScrollArea):
         metadata_requested(): all metadata is wanted; `show_metadata` shows it.
         folded_changed(object keys): the tuple of folded cards' keys, to be kept.
         live_requested(): a recorded turn is shown, and what is live is wanted.
+        explains_changed(bool explains): the menu has switched the cards' lessons.
     """
 
     fix_requested = Signal(str, str)
     metadata_requested = Signal()
     folded_changed = Signal(object)
     live_requested = Signal()
+    explains_changed = Signal(bool)
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._palette = palette
         self._view: PanelView | None = None
+        self._explains = False
         self._loader = PlotLoader(self)
         self.setObjectName("inspectorPanel")
         self.setProperty("kind", "plain")
@@ -101,6 +106,12 @@ class InspectorPanel(QScrollArea):
         wanted = set(keys)
         for card in self.cards:
             card.set_folded(card.key in wanted)
+
+    def set_explains(self, explains: bool) -> None:
+        """Say in each card what it is about, or leave that out."""
+        self._explains = explains
+        for card in self.cards:
+            card.set_explains(explains)
 
     def set_view(self, view: PanelView) -> None:
         """Show a view. Cheap: what is the same as before is not drawn again."""
@@ -154,6 +165,44 @@ class InspectorPanel(QScrollArea):
         """Fetch the plots when the panel is first seen."""
         super().showEvent(event)
         self._loader.start()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer what concerns all cards."""
+        self.menu().popup(event.globalPos())
+
+    def menu(self) -> QMenu:
+        """Return the panel's menu; it deletes itself when it closes."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        explain = menu.addAction(self.tr("Explain the figures"))
+        explain.setCheckable(True)
+        explain.setChecked(self._explains)
+        explain.toggled.connect(self._on_explain)
+        menu.addSeparator()
+        shown = [card for card in self.cards if not card.isHidden() and card.folds]
+        fold = menu.addAction(self.tr("Fold all"), partial(self._fold_all, is_folded=True))
+        fold.setEnabled(any(not card.is_folded for card in shown))
+        unfold = menu.addAction(self.tr("Unfold all"), partial(self._fold_all, is_folded=False))
+        unfold.setEnabled(any(card.is_folded for card in shown))
+        menu.addSeparator()
+        copy = menu.addAction(self.tr("Copy the figures"), self._copy)
+        copy.setEnabled(bool(shown))
+        return menu
+
+    @Slot(bool)
+    def _on_explain(self, explains: bool) -> None:
+        self.set_explains(explains)
+        self.explains_changed.emit(explains)
+
+    def _fold_all(self, *, is_folded: bool) -> None:
+        for card in self.cards:
+            if card.folds:
+                card.set_folded(is_folded)
+        self.folded_changed.emit(self.folded)
+
+    def _copy(self) -> None:
+        if self._view is not None:
+            QGuiApplication.clipboard().setText(panel_as_markdown(self._view))
 
     @Slot(str, bool)
     def _on_folded(self, _key: str, _is_folded: bool) -> None:

@@ -29,6 +29,7 @@ __all__ = ["SegmentRow"]
 _TEXT_PX = 12.5
 _BASIS_PX = 10.5
 _SWATCH_PX = 10
+_USUAL_FIGURE = "88.8 MiB"
 
 
 class SegmentRow(Painted):
@@ -132,7 +133,10 @@ class SegmentRow(Painted):
         left = side + theme.px(9)
 
         figure_font = theme.font(_TEXT_PX)
-        size_width = QFontMetricsF(figure_font).horizontalAdvance(size) + 1
+        figures = QFontMetricsF(figure_font)
+        size_width = figures.horizontalAdvance(size) + 1
+        # Words stand in a column of their own, and stay there while the figures change.
+        column = max(size_width, figures.horizontalAdvance(_USUAL_FIGURE) + 1)
         painter.setFont(figure_font)
         painter.setPen(theme.colour("ink"))
         figure = QRectF(width - size_width, 0, size_width, height)
@@ -140,7 +144,7 @@ class SegmentRow(Painted):
 
         name_font = theme.font(_TEXT_PX, QFont.Weight.Medium)
         metrics = QFontMetricsF(name_font)
-        room = max(0.0, figure.left() - theme.px(8) - left)
+        room = max(0.0, width - column - theme.px(8) - left)
         basis_font = theme.font(_BASIS_PX)
         basis_width = QFontMetricsF(basis_font).horizontalAdvance(basis) + 1 if basis else 0.0
         if metrics.horizontalAdvance(name) + theme.px(8) + basis_width <= room and basis:

@@ -29,6 +29,13 @@ class SpeedCard(Card):
         super().__init__(palette, "speed", parent=parent)
         self.header.setText(self.tr("Speed"))
         self.header.show()
+        self.set_lesson(
+            self.tr(
+                "Decode, the writing, reads all weights and the cache again for each token: memory "
+                "bandwidth is its ceiling. Prefill, the reading, takes many tokens at each pass "
+                "over the weights: arithmetic is its ceiling."
+            )
+        )
         self._view: SpeedView | None = None
         self.decode = RateMeter(palette, self.tr("Decode"), "free", self.body)
         self.prefill = RateMeter(palette, self.tr("Prefill"), "weights", self.body)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
+from inspector.ceiling import decode_equation
 from inspector.plan_record import FitRecord, PlanRecord, RatePoint
 from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
@@ -77,7 +78,7 @@ def test_far_below_without_evidence_the_reason_is_unknown(session: Session) -> N
     assert at_rate(session, 20) == "below"
     assert judge(session).causes == ()
     assert judge(session).sentence.endswith("The reason is unknown.")
-    assert "20% of the ceiling" in judge(session).sentence
+    assert "20\u00a0% of the ceiling" in judge(session).sentence
 
 
 def test_too_few_tokens_measure_nothing(session: Session) -> None:
@@ -140,7 +141,7 @@ def test_repacked_weights_need_no_pages(session: Session) -> None:
 
 def test_drawing_takes_the_time(session: Session) -> None:
     at_rate(session, 5, sample_s=10.0)
-    assert "Drawing tokens took 50% of the time" in cause(session)
+    assert "Drawing tokens took 50\u00a0% of the time" in cause(session)
 
 
 def test_the_rate_falls_within_the_reply(session: Session) -> None:
@@ -219,7 +220,12 @@ def test_a_running_reply_is_held_against_its_own_depth(session: Session) -> None
     assert view is not None
     assert view.decode.live
     assert view.decode.measured == 55.0
-    assert view.decode.ceiling_name == "ceiling at 520 tokens"
+    plan = session.plan
+    assert plan is not None
+    point = plan.rate_at(520)
+    assert point is not None
+    assert view.decode.ceiling == point.ceiling
+    assert view.decode.equation == decode_equation(plan, point)
 
 
 def test_without_anything_there_is_no_view(plan_of: PlanOf) -> None:

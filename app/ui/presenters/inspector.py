@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.data.load_records import LoadRecords, turn_records
 from app.data.probe import busy_sentence, host_memory
@@ -68,7 +68,15 @@ def _now_ms() -> int:
 
 
 class InspectorPresenter(QObject):
-    """Drives a `Session` and hands its view to the panel, which is made after the window stands."""
+    """Drives a `Session` and hands its view to the panel, which is made after the window stands.
+
+    Signals:
+        explains_wanted(bool): the panel's menu has switched its lessons; a setting, to be kept.
+        summary_wanted(): go on in a new chat that begins with a summary.
+    """
+
+    explains_wanted = Signal(bool)
+    summary_wanted = Signal()
 
     def __init__(
         self,
@@ -126,12 +134,20 @@ class InspectorPresenter(QObject):
         panel.metadata_requested.connect(panel.show_metadata)
         panel.folded_changed.connect(self._keep_folded)
         panel.live_requested.connect(self.replay.back)
+        panel.explains_changed.connect(self.explains_wanted)
+        panel.set_explains(self._settings.get("explain_panel"))
         folded = self._state.blob("folded")
         if folded:
             panel.set_folded(folded.decode("utf-8", "replace").split(","))
         self._panel = panel
         self._window.set_inspector(panel)
         self._show()
+
+    @Slot(str)
+    def apply_setting(self, key: str) -> None:
+        """Follow a setting that was changed elsewhere."""
+        if key == "explain_panel" and self._panel is not None:
+            self._panel.set_explains(self._settings.get(key))
 
     @Slot(object)
     def _keep_folded(self, keys: tuple[str, ...]) -> None:
@@ -401,8 +417,8 @@ class InspectorPresenter(QObject):
         if changes:
             self._models.reload(dict(changes))
         elif fix == "new_chat":
-            self._window.sidebar.new_chat_requested.emit()
-        elif fix == "free_memory":
+            self.summary_wanted.emit()
+        elif fix == "unload":
             self._models.unload()
         elif fix == "engine_build":
             self._explain_build()

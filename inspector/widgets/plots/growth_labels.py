@@ -177,7 +177,11 @@ class GrowthLabels:
             Box(min(max(box.left, area.left() + 2), area.right() - width), box.top, width, height)
             for box in places[:2]
         )
-        return places + pulled
+        # At the beginning of a chat the lines run together: above them there is room.
+        lifted = tuple(
+            Box(area.left() + 4, point.y() - rise * height, width, height) for rise in (2.6, 3.4)
+        )
+        return places + pulled + (lifted if key == "now" else ())
 
     def _lines(self, view: GrowthView, ends: Axes) -> list[tuple[Segment, float]]:
         """Return what labels should keep off, and how much it matters."""
@@ -188,6 +192,7 @@ class GrowthLabels:
             points = [self._plot.to_px(point.tokens, point.size_bytes) for point in line]
             segments += [((a.x(), a.y(), b.x(), b.y()), weight) for a, b in pairwise(points)]
         area = self._plot.area()
+        segments.append(((area.left(), area.bottom(), area.right(), area.bottom()), 3.0))
         if ends.shows_budget:
             y = self._plot.to_px(0, view.budget_bytes or 0).y()
             segments.append(((area.left(), y, area.right(), y), 4.0))

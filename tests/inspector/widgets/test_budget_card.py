@@ -121,8 +121,9 @@ def test_pages_of_the_file_are_told_apart(themes: ThemeManager, show: Show) -> N
     device = DeviceBudget(themes)
     device.set_view(CPU_BUDGET, has_heading=False)
     show(device)
-    assert "file pages in memory, not counted: 92.0 MiB" in device.details.text()
-    assert "peak of the turn 181 MiB" in device.details.text()
+    assert "92.0 MiB of the weights are pages" in device.details.toolTip()
+    assert "at most 181 MiB" in device.details.accessibleDescription()
+    assert "left below the load line" in device.details.text()
 
 
 def test_keyboard_walks_along_the_segments(

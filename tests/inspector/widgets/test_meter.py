@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.ui.theme import ThemeManager
 from inspector.views import RateView
 from inspector.widgets.meter import RateMeter, gauge_marks
+from inspector.widgets.text import unbroken
 from tests.helpers.panel_samples import SPLIT_SPEED
 
 
@@ -45,9 +47,14 @@ def test_texts(themes: ThemeManager, show: Callable[[QWidget], None]) -> None:
     meter.set_view(SPLIT_SPEED.decode)
     show(meter)
     assert meter.figure() == "31.2"
-    assert meter.note() == "predicted 31 – 35 · all-VRAM ceiling 76"
+    assert meter.note() == "predicted 31 – 35\nall-VRAM ceiling 76"
     assert meter.accessibleName() == "Decode: 31.2 tok/s"
     assert "41 % of the ceiling." in meter.explanation()
+    meter.set_view(replace(SPLIT_SPEED.prefill, equation="80.5 TFLOP/s ÷ 16.0 GFLOP a token"))
+    assert meter.note() == unbroken(
+        "predicted 3,300 – 3,700\nceiling 5,030 = 80.5 TFLOP/s ÷ 16.0 GFLOP a token"
+    )
+    assert "Limit: compute-bound." in meter.explanation()
     meter.set_view(RateView())
     assert (meter.figure(), meter.note()) == ("–", "")
 

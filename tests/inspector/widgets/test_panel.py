@@ -246,3 +246,74 @@ def test_views_are_free_of_qt() -> None:
     code = "import sys, inspector.views; assert 'PySide6' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert done.returncode == 0
+
+
+def test_cards_explain_themselves_where_that_is_wanted(make_panel: MakePanel) -> None:
+    panel = make_panel(SPLIT)
+    assert all(card.lesson.isHidden() for card in panel.cards)
+    panel.set_explains(True)
+    assert "bandwidth is its ceiling" in panel.speed.lesson.text()
+    assert [card.key for card in panel.cards if card.lesson.isVisible()] == [
+        "budget", "growth", "speed",
+    ]  # fmt: skip
+    panel.set_view(CPU)
+    assert panel.budget.lesson.isVisible()
+    panel.set_explains(False)
+    assert all(card.lesson.isHidden() for card in panel.cards)
+
+
+def test_menu_of_the_panel(make_panel: MakePanel, qtbot: QtBot) -> None:
+    panel = make_panel(SPLIT)
+    menu = panel.menu()
+    explain, fold, unfold, copy = (item for item in menu.actions() if item.text())
+    assert not explain.isChecked()
+    assert not unfold.isEnabled()
+    with qtbot.waitSignal(panel.explains_changed) as told:
+        explain.trigger()
+    assert told.args == [True]
+    with qtbot.waitSignal(panel.folded_changed) as folded:
+        fold.trigger()
+    assert folded.args == [("budget", "growth", "speed", "model")]
+    copy.trigger()
+    assert QApplication.clipboard().text().startswith("## llama · GGUF v3")
+    menu.deleteLater()
+    menu = panel.menu()
+    _, fold, unfold, _ = (item for item in menu.actions() if item.text())
+    assert not fold.isEnabled()
+    unfold.trigger()
+    assert panel.folded == ()
+    menu.deleteLater()
+
+
+def test_figures_stand_where_they_stood_while_a_reply_is_written(
+    make_panel: MakePanel, qtbot: QtBot
+) -> None:
+    """A panel that jumps with each token can't be read: no part moves while figures change."""
+    panel = make_panel(SPLIT)
+    qtbot.waitUntil(lambda: panel.growth.plot.plot is not None, timeout=30000)
+    panel.set_explains(True)
+    assert SPLIT.speed is not None
+
+    def places() -> list[int]:
+        for _ in range(3):
+            QApplication.processEvents()
+        return [card.y() for card in panel.cards] + [panel.full_height()]
+
+    def live(tokens: int) -> PanelView:
+        view = after(tokens)
+        assert view.speed is not None
+        size = 6.63 + tokens / 1000
+        decode = replace(
+            view.speed.decode,
+            ceiling=504 / size,
+            ceiling_name="",
+            equation=f"504 GB/s ÷ {size:.2f} GB a token",
+            live=True,
+        )
+        return replace(view, speed=replace(view.speed, decode=decode))
+
+    panel.set_view(live(0))
+    before = places()
+    for tokens in range(1, 400, 7):
+        panel.set_view(live(tokens))
+        assert places() == before

@@ -1,0 +1,30 @@
+"""The panel's figures as text."""
+
+from __future__ import annotations
+
+from inspector.panel_text import panel_as_markdown
+from inspector.views import PanelView
+from tests.helpers.panel_samples import CPU, OVER, SPLIT
+
+
+def test_every_card_is_there_with_how_it_is_known() -> None:
+    text = panel_as_markdown(SPLIT)
+    assert "| Weights | 7.20 GiB | engine |" in text
+    assert "410 MiB above the load line of 90\u00a0%." in text
+    assert "- **7 of 33 layers run from system RAM.**" in text
+    assert "- 21,034 of 32,768 tokens take 2.57 GiB" in text
+    assert "| decode | 31.2 tok/s | 31 – 35 | 76.0 tok/s | 41\u00a0% |" in text
+    assert "First token after 240 ms (measured)." in text
+    assert text.endswith("\n")
+    assert "\n\n\n" not in text
+
+
+def test_each_device_has_a_table() -> None:
+    text = panel_as_markdown(OVER)
+    assert text.count("### Memory of ") == 2
+    assert "capacity unknown" in text
+    assert "### Memory of " in panel_as_markdown(CPU)
+
+
+def test_an_empty_panel_is_empty() -> None:
+    assert panel_as_markdown(PanelView()) == ""
