@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from app.engine.backend.chain import DrySamplers
 from app.engine.backend.context import Settled
 from app.engine.backend.library import give_back_memory, lib
 from app.engine.backend.retuning import (
@@ -86,6 +87,7 @@ class LlamaModel:
         self.info = info
         self.memory: MemoryKind = info.memory
         self.template_source = template_source
+        self._dry = DrySamplers(vocab, info.n_ctx_train)
         self._take(context)
 
     def _take(self, context: Any) -> None:
@@ -283,7 +285,9 @@ class LlamaModel:
 
     def sampler(self, options: SamplingOptions, context: Sequence[int]) -> LlamaSampler:
         """Build a chain over the last decoded position."""
-        return LlamaSampler(self._context, self.vocab, options, context, self.info.n_ctx_train)
+        return LlamaSampler(
+            self._context, self.vocab, options, context, self.info.n_ctx_train, self._dry
+        )
 
     def abort(self, on: bool) -> None:
         """Make a running `decode` (of another thread) and later ones end early."""
@@ -298,6 +302,7 @@ class LlamaModel:
         """Free context and model; calls after this do nothing."""
         if self._context is None:
             return
+        self._dry.close()
         self._free_context()
         if self._owns:
             lib.llama_model_free(self._model)
