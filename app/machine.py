@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from app.data.bandwidths import keep_bandwidth, kept_bandwidth, kept_probe
 from app.data.cpu_features import cpu_features
 from app.data.drivers import CardSample
 from app.data.nvidia import Nvidia, nvidia_devices
 from app.data.probe import (
     Reported,
     host_device,
-    keep_bandwidth,
-    kept_bandwidth,
     machine_of,
 )
 from app.data.state import StateFile
@@ -82,22 +81,21 @@ def bandwidth_for(
     again: bool = False,
     free_bytes: int | None = None,
 ) -> BandwidthRecord:
-    """Return the bandwidth of main memory at a model's size: the kept probe, or a new one.
+    """Return the bandwidth of main memory at a model's size, measured if it never was.
 
-    A kept probe whose passes disagree is made again, until a quiet one is kept.
+    A kept probe that something disturbed is made again, until a quiet one is kept; of probes that
+    disagree the best one counts. ``again``: measure in any case, because the user wants it.
 
     Raises:
         MemoryError: there is no room for the probe's buffers.
     """
     size = probe_size(bytes_per_token, free_bytes)
-    kept = None if again else kept_bandwidth(state, cpu, threads, size)
-    if kept is not None and kept.steady:
-        return kept
-    record = measure_bandwidth(size, threads)
-    if not again and kept is not None and kept.bytes_per_s > record.bytes_per_s:
-        return kept  # neither was quiet, and whatever else ran only made it slower
-    keep_bandwidth(state, cpu, record)
-    return record
+    kept = kept_probe(state, cpu, threads, size)
+    if again or kept is None or not kept.steady:
+        keep_bandwidth(state, cpu, measure_bandwidth(size, threads), anew=again)
+    found = kept_bandwidth(state, cpu, threads, size)
+    assert found is not None
+    return found
 
 
 def machine_for(

@@ -1,60 +1,173 @@
-"""This computer for many models at once: each with the bandwidth of memory at its own size.
+"""This computer for many models at once: how each would be loaded, and what follows from that.
 
-A model that fits into a processor's last cache is read faster than main memory; so probes are
-kept by size, and a library of small and large models is planned with several of them.
+One place for what pages and commands say of a model before it is loaded: the settings it would
+really get, the bandwidth of memory at its own size (a model that fits into a processor's last
+cache is read faster than main memory), and rates by what was measured here before.
 """
 
 from __future__ import annotations
 
-from app.data.probe import kept_bandwidth
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from app.data.bandwidths import kept_bandwidth
+from app.data.decode_rates import DecodeRates
+from app.data.library.fit import VariantFit, fit_of_plan, unknown_fit
 from app.data.state import StateFile
-from app.engine.bandwidth import LARGE_BYTES, MOST_BYTES, probe_size
-from app.engine.protocol import Hello
+from app.data.tunings import Tunings, model_shape
+from app.engine.bandwidth import LARGE_BYTES, probe_size
+from app.engine.protocol import Hello, LoadOptions
+from app.engine.recording import fingerprint
 from app.engine.threads import clamp_threads
 from app.machine import bandwidth_for, machine_for
+from app.tuned import key_of, with_tuning
+from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import Machine
+from gguf_tools.plan import Plan, make_plan
+from gguf_tools.settings import LoadSettings
+from inspector.planned import load_settings
 from inspector.records import BandwidthRecord
 
-__all__ = ["Machines"]
+__all__ = ["Machines", "decode_rates"]
+
+
+def decode_rates(
+    state: StateFile, hello: Hello, options: LoadOptions, *, compatibility: bool | None = None
+) -> DecodeRates:
+    """Return the decode rates that were measured with the threads of a load."""
+    return DecodeRates(
+        state,
+        cpu=hello.cpu,
+        engine=hello.engine,
+        threads=clamp_threads(options.threads),
+        compatibility=options.compatibility if compatibility is None else compatibility,
+    )
 
 
 class Machines:
     """This computer with the bandwidth that was measured for what a model reads at each token.
 
-    ``may_measure``: what was never measured is measured, once; takes a second or two.
+    Args:
+        state: where measurements are kept.
+        hello: of the engine.
+        may_measure: what was never measured is measured, once; takes a second or two.
+        tuned: models are loaded as they were measured to be fastest.
     """
 
-    def __init__(self, state: StateFile, hello: Hello, *, may_measure: bool) -> None:
+    def __init__(
+        self, state: StateFile, hello: Hello, *, may_measure: bool, tuned: bool = True
+    ) -> None:
         self._state = state
         self._hello = hello
         self._may_measure = may_measure
-        self._bare = machine_for(hello, None)
-        self._known: dict[int, Machine] = {}
+        self._tunings = Tunings(state, cpu=hello.cpu, engine=hello.engine) if tuned else None
+        self._known: dict[tuple[object, ...], Machine] = {}
 
-    def of(self, bytes_per_token: int) -> Machine:
-        """Return the machine for a model that reads so many bytes at each token."""
-        size = probe_size(bytes_per_token)
-        kind = size.bit_length()
-        if kind not in self._known:
-            record = self._record(size)
-            self._known[kind] = self._with(record)
-        return self._known[kind]
+    def options(self, facts: ModelFacts, values: Mapping[str, Any]) -> LoadOptions:
+        """Return the options that a model would be loaded with.
 
-    def _record(self, size: int) -> BandwidthRecord | None:
-        """Return the probe kept for this size; without one, that of main memory proper."""
-        threads, cpu = clamp_threads(None), self._hello.cpu
-        for wanted in (size, MOST_BYTES, LARGE_BYTES):
-            kept = kept_bandwidth(self._state, cpu, threads, wanted)
-            if kept is not None:
-                return kept
-        if not self._may_measure or self._bare.accelerators:
-            return None
-        self._may_measure = False  # once a round, whatever comes of it
+        Args:
+            facts: the model.
+            values: its load settings by key, as the user has them.
+        """
+        cpu, engine = self._hello.cpu, self._hello.engine
+        asked = LoadOptions(**values)
+        needed = self._state.compatibility(cpu, engine)
+        options = msgspec.structs.replace(
+            asked,
+            compatibility=asked.compatibility or needed,
+            repack=needed and not asked.compatibility and not self._state.repack_fails(cpu, engine),
+        )
+        if self._tunings is None:
+            return options
+        shape = model_shape(facts) if facts.loadable else ""
+        return with_tuning(options, self._tunings.get(key_of(shape, options)))
+
+    def of(
+        self, bytes_per_token: int, *, threads: int | None = None, devices: str | None = None
+    ) -> Machine:
+        """Return the machine for a model that reads so many bytes at each token.
+
+        Args:
+            bytes_per_token: what it reads.
+            threads: that decode; None those that an engine takes by itself.
+            devices: those that the load may use, as `LoadOptions.devices`.
+        """
+        size, count = probe_size(bytes_per_token), clamp_threads(threads)
+        key = (size.bit_length(), count, devices)
+        if key not in self._known:
+            self._known[key] = machine_for(self._hello, self._record(size, count), devices)
+        return self._known[key]
+
+    def plan(
+        self,
+        facts: ModelFacts,
+        values: Mapping[str, Any],
+        *,
+        freed_bytes: dict[str, int] | None = None,
+    ) -> Plan:
+        """Return the plan of a model as it would be loaded, with rates as measured before.
+
+        Args:
+            facts: the model.
+            values: its load settings by key.
+            freed_bytes: what unloading the present model gives back, by memory pool.
+
+        Raises:
+            ValueError: the file says too little, or the settings can't be planned.
+        """
+        options = self.options(facts, values)
+        load = load_settings(msgspec.to_builtins(options), facts)
+        return self.plan_load(facts, load, options, freed_bytes=freed_bytes)
+
+    def fit(
+        self,
+        facts: ModelFacts,
+        values: Mapping[str, Any],
+        *,
+        freed_bytes: dict[str, int] | None = None,
+    ) -> VariantFit:
+        """Return how a model fits, with the reason where it can't be planned; see `plan`."""
         try:
-            free = self._bare.cpu.free_bytes
-            return bandwidth_for(self._state, cpu, threads, LARGE_BYTES, free_bytes=free)
+            return fit_of_plan(self.plan(facts, values, freed_bytes=freed_bytes))
+        except ValueError as error:
+            return unknown_fit(str(error))
+
+    def plan_load(
+        self,
+        facts: ModelFacts,
+        load: LoadSettings,
+        options: LoadOptions,
+        *,
+        freed_bytes: dict[str, int] | None = None,
+    ) -> Plan:
+        """Return the plan of a load; the threads and devices are those of ``options``."""
+        size = facts.bytes_read_per_token or facts.weights_bytes
+        machine = self.of(size, threads=options.threads, devices=options.devices)
+        return self.fitted(make_plan(facts, load, machine, freed_bytes=freed_bytes), options)
+
+    def fitted(self, plan: Plan, options: LoadOptions) -> Plan:
+        """Return a plan with decoding predicted by what was measured here, if anything was."""
+        rates = decode_rates(self._state, self._hello, options)
+        if rates.is_empty:
+            return plan
+        return rates.fitted(plan, fingerprint(plan.facts.path))
+
+    def _record(self, size: int, threads: int) -> BandwidthRecord | None:
+        """Return what is known of the memory's bandwidth, measured if nothing is."""
+        kept = kept_bandwidth(self._state, self._hello.cpu, threads, size)
+        if kept is not None or not self._may_measure:
+            return kept
+        bare = machine_for(self._hello, None)
+        self._may_measure = False  # once a round, whatever comes of it
+        if bare.accelerators:
+            return None
+        try:
+            free = bare.cpu.free_bytes
+            return bandwidth_for(
+                self._state, self._hello.cpu, threads, LARGE_BYTES, free_bytes=free
+            )
         except MemoryError:
             return None
-
-    def _with(self, record: BandwidthRecord | None) -> Machine:
-        return self._bare if record is None else machine_for(self._hello, record)

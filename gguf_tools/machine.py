@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 __all__ = [
     "LOAD_LINE",
+    "MEASURED_BUSY",
     "Basis",
     "CpuFeature",
     "DecodeFit",
@@ -25,6 +26,9 @@ CpuFeature: TypeAlias = Literal["avx2", "avx512", "amx", "neon_dotprod", "neon_i
 
 LOAD_LINE: Final = 0.9
 """Share of a device's memory above which it counts as overloaded."""
+
+MEASURED_BUSY: Final = "measured while busy"
+"""A device's ``bandwidth_note`` where other programs slowed the measurement down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,11 @@ class Device:
             return None
         return max(self.total_bytes - self.free_bytes, 0)
 
+    @property
+    def measured_busy(self) -> bool:
+        """Tell whether the bandwidth may be more than was measured: other programs ran then."""
+        return MEASURED_BUSY in self.bandwidth_note
+
     def with_free(self, free_bytes: int | None) -> Device:
         """Return the device with another amount of free memory."""
         return replace(self, free_bytes=free_bytes)
@@ -95,7 +104,8 @@ class DecodeFit:
     ``weights`` scales the seconds of a step without the cache, ``cache`` those of the cache;
     ``spread`` is the half width of the prediction. ``key`` names the settings that were measured
     (`gguf_tools.expected.decode_key`), ``own`` tells that it was this very model; another one's
-    measurement says less. ``count`` rates were measured, at depths up to ``deepest`` tokens.
+    measurement says less. ``count`` rates of ``runs`` replies or benchmarks were measured, at
+    depths up to ``deepest`` tokens.
     """
 
     weights: float
@@ -105,6 +115,7 @@ class DecodeFit:
     own: bool = True
     count: int = 1
     deepest: int = 0
+    runs: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Final
 from gguf_tools.expected import expected_share
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding, find
-from gguf_tools.machine import LOAD_LINE, Basis, CpuFeature, Device, Machine
+from gguf_tools.machine import LOAD_LINE, Basis, CpuFeature, DecodeFit, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
 from gguf_tools.placement import CPU
 from gguf_tools.rates import (
@@ -33,6 +33,7 @@ __all__ = [
     "PrefillPlan",
     "kernel_features",
     "make_plan",
+    "with_fit",
 ]
 
 _STEP: Final = 256
@@ -80,7 +81,11 @@ class PoolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodePlan:
-    """Predicted decoding, in tokens per second; rates are None where a bandwidth is unknown."""
+    """Predicted decoding, in tokens per second; rates are None where a bandwidth is unknown.
+
+    ``depth`` is how many tokens the cache holds then; ``busiest`` is the index of the device that
+    reads most of a token's bytes.
+    """
 
     reads: tuple[TokenBytes, ...]
     bytes_per_token: int
@@ -89,6 +94,8 @@ class DecodePlan:
     ceiling: float | None
     expected_low: float | None
     expected_high: float | None
+    depth: int = 0
+    busiest: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +187,14 @@ def make_plan(
         findings=(),
     )
     return replace(plan, findings=_findings(plan))
+
+
+def with_fit(plan: Plan, fit: DecodeFit | None) -> Plan:
+    """Return the plan with decoding predicted by what was measured; memory stays as it is."""
+    machine = replace(plan.machine, fit=fit)
+    decode = _decode(plan.facts, plan.load, machine, plan.memory, plan.decode.depth)
+    fitted = replace(plan, machine=machine, decode=decode)
+    return replace(fitted, findings=_findings(fitted))
 
 
 def _planable(load: LoadSettings, refused: Refusal | None) -> LoadSettings:
@@ -320,7 +335,9 @@ def _max_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None
 
 def kernel_features(load: LoadSettings, machine: Machine) -> frozenset[CpuFeature]:
     """Return the CPU's features for which matrices are repacked with these settings."""
-    return machine.cpu.features if load.extra_buffers else frozenset()
+    if load.extra_buffers:
+        return machine.cpu.features
+    return machine.cpu.features - {"amx"} if load.repack else frozenset()
 
 
 def _decode(
@@ -352,6 +369,8 @@ def _decode(
         ceiling=decode_ceiling(reads, machine),
         expected_low=expected[0] if expected else None,
         expected_high=expected[1] if expected else None,
+        depth=depth,
+        busiest=busiest,
     )
 
 

@@ -38,7 +38,9 @@ class LoadSettings:
     ``context`` 0 means the trained length. ``outputs`` is the number of rows whose logits are
     wanted at once: one a sequence for chatting; 0 means a whole batch, the C API's default.
     ``experts_on_cpu`` keeps the expert tensors of all layers in main memory. ``split`` are the
-    parts of the devices, by their free memory if empty.
+    parts of the devices, by their free memory if empty. Without ``extra_buffers`` nothing is
+    repacked, but with ``repack`` what has kernels other than AMX is (the engine's compatibility
+    mode).
     """
 
     context: int = 4096
@@ -57,6 +59,7 @@ class LoadSettings:
     offload_kv: bool = True
     mmap: bool = True
     extra_buffers: bool = True
+    repack: bool = False
     split: tuple[float, ...] = ()
 
 

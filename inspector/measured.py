@@ -17,10 +17,18 @@ import msgspec
 from gguf_tools.expected import decode_parts
 from gguf_tools.machine import DecodeFit
 from gguf_tools.plan import Plan, kernel_features
-from gguf_tools.rates import token_bytes
+from gguf_tools.rates import TokenBytes, token_bytes
 from inspector.records import TurnStats
 
-__all__ = ["DecodeSample", "fit_decode", "likely_parts", "samples_of"]
+__all__ = [
+    "DecodeSample",
+    "fit_decode",
+    "fit_words",
+    "likely_parts",
+    "read_rate",
+    "samples_of",
+    "token_reads",
+]
 
 LEAST_SPREAD: Final = 0.08
 """Half width of a prediction from measurements that agree: rates of one machine vary so much."""
@@ -31,6 +39,7 @@ _LEAST_TOKENS: Final = 16
 _ROUNDS: Final = 12
 _NOISE: Final = 0.02
 _BOUNDS: Final = (0.1, 10.0)
+_ALL: Final = 0.999  # of the bytes of a token, in one memory
 
 
 class DecodeSample(msgspec.Struct, frozen=True, array_like=True):
@@ -53,10 +62,16 @@ def samples_of(stats: TurnStats) -> tuple[DecodeSample, ...]:
 
 def likely_parts(plan: Plan, depth: int) -> tuple[float, float] | None:
     """Return the likely seconds of a step at a depth: without the cache, and for the cache."""
+    reads = token_reads(plan, depth)
+    return None if reads is None else decode_parts(reads, plan.machine, plan.memory.settings)
+
+
+def token_reads(plan: Plan, depth: int) -> tuple[TokenBytes, ...] | None:
+    """Return what a token at a depth reads on each device, None for a file without a shape."""
     shape, memory = plan.facts.shape, plan.memory
     if shape is None:
         return None
-    reads = token_bytes(
+    return token_bytes(
         plan.facts.header,
         shape,
         memory.settings,
@@ -68,11 +83,10 @@ def likely_parts(plan: Plan, depth: int) -> tuple[float, float] | None:
         experts_on_cpu=plan.load.experts_on_cpu,
         features=kernel_features(plan.load, plan.machine),
     )
-    return decode_parts(reads, plan.machine, memory.settings)
 
 
 def fit_decode(
-    plan: Plan, samples: Iterable[DecodeSample], key: str, *, own: bool = True
+    plan: Plan, samples: Iterable[DecodeSample], key: str, *, own: bool = True, runs: int = 1
 ) -> DecodeFit | None:
     """Return what measured rates make of a plan's likely seconds, None if they say nothing.
 
@@ -81,6 +95,7 @@ def fit_decode(
         samples: what was measured.
         key: of those settings (`gguf_tools.expected.decode_key`).
         own: the plan is of the very model that was measured.
+        runs: replies or benchmarks that the samples are of.
     """
     rows = []
     for sample in samples:
@@ -100,7 +115,32 @@ def fit_decode(
         own=own,
         count=len(rows),
         deepest=max(row[0] for row in rows),
+        runs=runs,
     )
+
+
+def read_rate(plan: Plan, sample: DecodeSample) -> tuple[int, float] | None:
+    """Return the bytes a token read and bytes per second, where the processor read all of them.
+
+    A few bytes of others (a row of a table) are passed over. None where layers lie elsewhere.
+    """
+    reads = token_reads(plan, sample.depth)
+    if reads is None or sample.seconds <= 0:
+        return None
+    total = sum(item.total for item in reads)
+    if total <= 0 or reads[0].total < _ALL * total:
+        return None
+    return round(total), total / sample.seconds
+
+
+def fit_words(fit: DecodeFit | None) -> str:
+    """Say on what a predicted decode rate rests, to follow "predicted"."""
+    if fit is None:
+        return "from the memory's bandwidth"
+    runs = f"{max(fit.runs, 1)} measured run{'' if fit.runs <= 1 else 's'}"
+    if fit.own:
+        return f"from {runs} of this model"
+    return f"from {runs} of another model or other settings"
 
 
 def _fitted(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -147,14 +147,15 @@ class RatePoint(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 class FitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """On what a prediction rests that follows measurements: ``count`` rates up to a depth.
 
-    ``own`` tells that this model was measured, and not another one on this computer. ``spread``
-    is the half width of the prediction.
+    They are of ``runs`` replies or benchmarks (0: not counted). ``own`` tells that this model was
+    measured, and not another one on this computer. ``spread`` is the half width of the prediction.
     """
 
     own: bool
     count: int
     deepest: int
     spread: float
+    runs: int = 0
 
 
 class LayerRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

@@ -179,7 +179,9 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A read probe of main memory: ``samples`` in bytes per second, one a pass over the buffer.
 
     ``large_bytes_per_s`` is what a buffer far beyond every cache gave: where the buffer's own
-    figure is well above it, the processor's cache holds a model of that size.
+    figure is well above it, the processor's cache holds a model of that size. ``least_bytes_per_s``
+    is what memory is known to give in any case: what a reply was decoded at, or a larger buffer
+    read at. ``waited`` tells that threads waited for a core meanwhile.
     """
 
     at_ms: int
@@ -187,13 +189,20 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
     buffer_bytes: int
     samples: tuple[float, ...]
     large_bytes_per_s: float | None = None
+    least_bytes_per_s: float | None = None
+    waited: bool = False
 
     @property
     def bytes_per_s(self) -> float:
-        """Return the upper quartile of the passes.
+        """Return the upper quartile of the passes, or what memory is known to give if that is more.
 
         Whatever else runs only makes a pass slower, and a ceiling must not be too low.
         """
+        return max(self.probed_bytes_per_s, self.least_bytes_per_s or 0.0)
+
+    @property
+    def probed_bytes_per_s(self) -> float:
+        """Return the upper quartile of the passes alone."""
         ordered = sorted(self.samples)
         return ordered[-1 - len(ordered) // 4]
 
@@ -206,8 +215,12 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steady(self) -> bool:
-        """Tell whether the passes agree; if not, something else ran and a later probe is better."""
-        return self.spread <= _STEADY
+        """Tell whether nothing else ran; if it did, the passes differ and a later probe is better.
+
+        A figure that something better is known of counts as steady.
+        """
+        known = self.least_bytes_per_s is not None and self.bytes_per_s > self.probed_bytes_per_s
+        return known or (self.spread <= _STEADY and not self.waited)
 
     @property
     def cached(self) -> bool:

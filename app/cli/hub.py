@@ -12,17 +12,13 @@ from app.data.hub.client import Hub, endpoint_of
 from app.data.hub.errors import HubError
 from app.data.hub.heads import HeadReader, prune, read_head
 from app.data.hub.values import HubAccess, Listing
-from app.data.library.fit import VariantFit, fit_of, unknown_fit
-from app.data.probe import host_memory
-from app.engine.bandwidth import MOST_BYTES
+from app.data.library.fit import VariantFit, unknown_fit
 from app.engine.client import EngineError
-from app.engine.threads import clamp_threads
-from app.machine import bandwidth_for, machine_for, state_file
+from app.machine import state_file
+from app.machines import Machines
 from app.paths import Paths
 from app.settings import Settings
 from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import Machine
-from inspector.planned import load_settings
 
 __all__ = ["EXIT_REFUSED", "folder_for", "open_hub", "print_table", "read_fits"]
 
@@ -51,7 +47,7 @@ def read_fits(
 
     What can't be read is told by the fit's note; nothing is raised for it.
     """
-    machine = _machine()
+    machines = _machines(settings)
     values = settings.load_values()
     cache = paths.cache / "hub-headers"
     reader = HeadReader(hub, listing, cache, lambda: False)
@@ -65,16 +61,16 @@ def read_fits(
         except (HubError, OSError) as error:
             found[variant.key] = None, unknown_fit(str(error))
             continue
-        if machine is None or not facts.loadable:
+        if machines is None or not facts.loadable:
             why = facts.warnings[0] if facts.warnings else "The engine could not be asked."
             found[variant.key] = facts, unknown_fit(why)
             continue
-        found[variant.key] = facts, fit_of(facts, load_settings(values, facts), machine)
+        found[variant.key] = facts, machines.fit(facts, values)
     prune(cache)
     return found
 
 
-def _machine() -> Machine | None:
+def _machines(settings: Settings) -> Machines | None:
     """Return this computer as its engine reports it, None if the engine is silent."""
     state = state_file()
     try:
@@ -84,14 +80,7 @@ def _machine() -> Machine | None:
         note(error)
         return None
     assert hello is not None
-    threads = clamp_threads(None)
-    try:
-        bandwidth = bandwidth_for(
-            state, hello.cpu, threads, MOST_BYTES, free_bytes=host_memory().free_bytes
-        )
-    except MemoryError:
-        bandwidth = None
-    return machine_for(hello, bandwidth)
+    return Machines(state, hello, may_measure=True, tuned=bool(settings.get("tune")))
 
 
 def folder_for(paths: Paths, settings: Settings, chosen: str | None) -> Path:

@@ -12,7 +12,7 @@ from app.cli.folders import make_folders
 from app.cli.terminal import json_line, note, say, shown
 from app.data.library.choices import LibraryChoices
 from app.data.library.entries import ModelEntry
-from app.data.library.fit import VariantFit, fit_of, unknown_fit
+from app.data.library.fit import VariantFit, unknown_fit
 from app.data.library.groups import Arranged, ModelGroup, arrange
 from app.data.library.places import places_for
 from app.data.library.scan import scan
@@ -25,7 +25,6 @@ from app.settings import Settings
 from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.units import format_bytes, format_count, format_figure
-from inspector.planned import load_settings
 
 __all__ = ["add_arguments", "run"]
 
@@ -87,7 +86,7 @@ def _fits(library: Arranged, settings: Settings, state: StateFile) -> Fits:
     """
     with open_engine(state, note) as client:
         assert client.hello is not None
-        machines = Machines(state, client.hello, may_measure=True)
+        machines = Machines(state, client.hello, may_measure=True, tuned=bool(settings.get("tune")))
     fits: dict[Path, VariantFit] = {}
     for group in library.groups:
         for entry in group.variants:
@@ -96,9 +95,7 @@ def _fits(library: Arranged, settings: Settings, state: StateFile) -> Fits:
             except (HeaderError, OSError) as error:
                 fits[entry.path] = unknown_fit(str(error))
                 continue
-            load = load_settings(settings.load_values(str(entry.path)), facts)
-            machine = machines.of(facts.bytes_read_per_token or 0)
-            fits[entry.path] = fit_of(facts, load, machine)
+            fits[entry.path] = machines.fit(facts, settings.load_values(str(entry.path)))
     return fits
 
 
@@ -167,6 +164,7 @@ def _plain(
             "expected_high": fit.decode_high_per_s,
             "ceiling": fit.decode_ceiling_per_s,
             "bandwidth_source": fit.bandwidth_basis,
+            "predicted": fit.decode_words,
             "prefill": fit.prefill_per_s,
             "note": fit.note,
         }

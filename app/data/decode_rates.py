@@ -16,7 +16,7 @@ import msgspec
 from app.data.state import StateFile
 from gguf_tools.expected import decode_key
 from gguf_tools.machine import DecodeFit
-from gguf_tools.plan import Plan, make_plan
+from gguf_tools.plan import Plan, with_fit
 from inspector.measured import DecodeSample, fit_decode
 
 __all__ = ["DecodeRates"]
@@ -28,7 +28,8 @@ _MOST_GROUPS: Final = 48
 class _Group(msgspec.Struct, frozen=True, kw_only=True):
     """Rates of one model with one set of settings on the same devices.
 
-    The fit is that of when they were kept.
+    The fit is that of when they were kept. ``runs`` replies or benchmarks gave them, those whose
+    rates are forgotten by now included.
     """
 
     model: str
@@ -38,6 +39,7 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     weights: float = 1.0
     cache: float = 1.0
     spread: float = 0.0
+    runs: int = 1
 
 
 class DecodeRates:
@@ -58,10 +60,12 @@ class DecodeRates:
             model: fingerprint of the model's file.
         """
         fit = self._fit(plan, model)
-        if fit is None:
-            return plan
-        machine = replace(plan.machine, fit=fit)
-        return make_plan(plan.facts, plan.load, machine)
+        return plan if fit is None else with_fit(plan, fit)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing was measured yet, so that no model need be told from others."""
+        return self._state.blob(self._name) is None
 
     def learn(self, plan: Plan, model: str, samples: Sequence[DecodeSample]) -> bool:
         """Keep rates of a model loaded by ``plan``; tell whether there were any."""
@@ -80,7 +84,8 @@ class DecodeRates:
             None,
         )
         kept = (*(() if old is None else old.samples), *samples)[-_MOST_SAMPLES:]
-        fit = fit_decode(bare, kept, key)
+        runs = 1 if old is None else old.runs + 1
+        fit = fit_decode(bare, kept, key, runs=runs)
         if fit is None:
             return False
         others = [item for item in groups if item is not old][-_MOST_GROUPS + 1 :]
@@ -92,6 +97,7 @@ class DecodeRates:
             weights=fit.weights,
             cache=fit.cache,
             spread=fit.spread,
+            runs=runs,
         )
         self._state.set_blob(self._name, msgspec.json.encode([*others, group]))
         return True
@@ -102,7 +108,7 @@ class DecodeRates:
         groups = [group for group in self._groups() if group.devices == devices]
         for group in reversed(groups):
             if (group.model, group.key) == (model, key):
-                return fit_decode(plan, group.samples, key)
+                return fit_decode(plan, group.samples, key, runs=group.runs)
         same_file = [group for group in groups if group.model == model]
         same_key = [group for group in groups if group.key == key]
         for near in (*reversed(same_key), *reversed(same_file)):
@@ -114,6 +120,7 @@ class DecodeRates:
                 own=False,
                 count=len(near.samples),
                 deepest=max((item.depth for item in near.samples), default=0),
+                runs=near.runs,
             )
         return None
 

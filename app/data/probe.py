@@ -14,13 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import psutil
 
 from app.data.nvidia import Nvidia
-from app.data.state import StateFile
 from gguf_tools.hardware import HardwareTable
-from gguf_tools.machine import Device, DeviceKind, Machine
+from gguf_tools.machine import MEASURED_BUSY, Device, DeviceKind, Machine
 from gguf_tools.units import format_bandwidth
 from inspector.records import BandwidthRecord
 
@@ -31,8 +29,6 @@ __all__ = [
     "busy_sentence",
     "host_device",
     "host_memory",
-    "keep_bandwidth",
-    "kept_bandwidth",
     "machine_of",
 ]
 
@@ -104,34 +100,6 @@ def _file_cache(root: Path, limit_name: str) -> int:
         return 0
     found = re.search(r"^(?:inactive_file|total_inactive_file) (\d+)$", text, re.MULTILINE)
     return int(found[1]) if found else 0
-
-
-# --- bandwidth of main memory, kept for this computer
-
-
-def _bandwidth_key(cpu: str, threads: int, buffer_bytes: int) -> str:
-    """Return what a probe is kept under: sizes of one power of two share a figure."""
-    return f"bandwidth {cpu} | {threads} threads | 2^{max(buffer_bytes, 1).bit_length()}"
-
-
-def kept_bandwidth(
-    state: StateFile, cpu: str, threads: int, buffer_bytes: int
-) -> BandwidthRecord | None:
-    """Return the probe of this computer for buffers of about this size, None if there was none."""
-    kept = state.blob(_bandwidth_key(cpu, threads, buffer_bytes))
-    if kept is None:
-        return None
-    try:
-        record = msgspec.json.decode(kept, type=BandwidthRecord)
-    except msgspec.DecodeError:
-        return None
-    return record if record.samples else None
-
-
-def keep_bandwidth(state: StateFile, cpu: str, record: BandwidthRecord) -> None:
-    """Remember a probe for this computer."""
-    key = _bandwidth_key(cpu, record.threads, record.buffer_bytes)
-    state.set_blob(key, msgspec.json.encode(record))
 
 
 # --- the machine
@@ -206,15 +174,17 @@ def host_device(
     )
     if bandwidth is None:
         return device
-    note = ""
+    notes = []
     if bandwidth.cached and bandwidth.large_bytes_per_s is not None:
         beyond = format_bandwidth(bandwidth.large_bytes_per_s)
-        note = f"partly from the processor's cache: beyond it {beyond}"
+        notes.append(f"partly from the processor's cache: beyond it {beyond}")
+    if not bandwidth.steady:
+        notes.append(MEASURED_BUSY)
     return replace(
         device,
         bandwidth_bytes_per_s=bandwidth.bytes_per_s,
         bandwidth_basis="measured",
-        bandwidth_note=note,
+        bandwidth_note="; ".join(notes),
     )
 
 

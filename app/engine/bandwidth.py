@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -37,6 +38,8 @@ MOST_BYTES: Final = 1 << 30
 
 _LEAST_BYTES: Final = 1 << 20
 _ABSENT: Final = 7  # a byte that the buffer does not hold
+_WAITED: Final = 0.1  # share of the time in which a thread that scans had no core
+_TELLING_S: Final = 0.05  # of less time some systems' clocks of a thread say nothing
 
 
 def probe_size(bytes_per_token: int, free_bytes: int | None = None) -> int:
@@ -57,46 +60,63 @@ def measure_bandwidth(
         MemoryError: there is no room for the buffers.
     """
     threads = max(1, threads)
-    samples = _scan(buffer_bytes, threads, repeats)
+    scan = _scan(buffer_bytes, threads, repeats)
     large = None
     if large_bytes and buffer_bytes * 2 <= large_bytes:
-        large = median(_scan(large_bytes, threads, max(3, repeats // 2)))
+        large = median(_scan(large_bytes, threads, max(3, repeats // 2)).rates)
     return BandwidthRecord(
         at_ms=round(time.time() * 1000),
         threads=threads,
         buffer_bytes=buffer_bytes,
-        samples=samples,
+        samples=scan.rates,
         large_bytes_per_s=large,
+        waited=scan.waited,
     )
 
 
-def _scan(size_bytes: int, threads: int, repeats: int) -> tuple[float, ...]:
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """Bytes per second of each pass, and whether threads waited for a core meanwhile."""
+
+    rates: tuple[float, ...]
+    waited: bool
+
+
+def _scan(size_bytes: int, threads: int, repeats: int) -> _Scan:
     # Imported here: the window knows this module long before anything is measured.
     import numpy as np
 
     # Filled, not zeroed: untouched pages all lie in one physical page, which a cache holds.
     buffer: _Part = np.full(size_bytes // 8, 0x0101010101010101, dtype=np.uint64)
     parts = np.array_split(buffer, threads)
-    best: tuple[float, ...] = ()
+    best: _Scan | None = None
     for scan in _scanners():
-        rates = tuple(buffer.nbytes / spent for spent in _passes(scan, parts, repeats + 1)[1:])
-        if not best or median(rates) > median(best):
-            best = rates
+        passes, waited = _passes(scan, parts, repeats + 1)
+        found = _Scan(tuple(buffer.nbytes / spent for spent in passes[1:]), waited)
+        if best is None or median(found.rates) > median(best.rates):
+            best = found
+    assert best is not None
     return best
 
 
-def _passes(scan: Callable[[_Part], Any], parts: list[_Part], count: int) -> list[float]:
-    """Return the seconds of each pass, all threads starting together."""
+def _passes(
+    scan: Callable[[_Part], Any], parts: list[_Part], count: int
+) -> tuple[list[float], bool]:
+    """Return the seconds of each pass, all threads starting together, and whether any waited."""
     barrier = threading.Barrier(len(parts))
     marks: list[list[tuple[float, float]]] = [[] for _ in parts]
+    computed_s: list[float] = []
 
     def work(part: _Part, own: list[tuple[float, float]]) -> None:
+        spent_s = 0.0
         for _ in range(count):
             barrier.wait()
             # Read by the thread that scans: another one may be woken up long after the start.
-            started = time.perf_counter()
+            before_s, started = time.thread_time(), time.perf_counter()
             scan(part)
             own.append((started, time.perf_counter()))
+            spent_s += time.thread_time() - before_s
+        computed_s.append(spent_s)
 
     workers = [
         threading.Thread(target=work, args=(part, own), daemon=True)
@@ -106,10 +126,13 @@ def _passes(scan: Callable[[_Part], Any], parts: list[_Part], count: int) -> lis
         worker.start()
     for worker in workers:
         worker.join()
-    return [
+    passed_s = sum(end - start for own in marks for start, end in own)
+    waited = passed_s > _TELLING_S and sum(computed_s) < (1 - _WAITED) * passed_s
+    passes = [
         max(end for _, end in passed) - min(start for start, _ in passed)
         for passed in zip(*marks, strict=True)
     ]
+    return passes, waited
 
 
 def _scanners() -> list[Callable[[_Part], Any]]:

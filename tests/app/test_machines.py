@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from app.data.probe import keep_bandwidth
+from app.data.bandwidths import keep_bandwidth
 from app.data.state import StateFile
+from app.data.tunings import KeptTuning, Tunings, model_shape
 from app.engine.bandwidth import MOST_BYTES
 from app.engine.protocol import Hello
+from app.engine.recording import fingerprint
 from app.engine.threads import clamp_threads, cpu_name
-from app.machines import Machines
+from app.machines import Machines, decode_rates
+from app.tuned import key_of
+from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.plan import kernel_features
+from inspector.measured import DecodeSample
 from inspector.records import BandwidthRecord
+from tests.helpers.shape_gguf import ShapeModel
 
 GIB = 1 << 30
 
@@ -22,6 +31,11 @@ def state() -> StateFile:
 
 def hello() -> Hello:
     return Hello(protocol=1, pid=1, engine="test", devices=(), system_info="", cpu=cpu_name())
+
+
+def amx() -> Hello:
+    info = "CPU : AVX2 = 1 | AMX_INT8 = 1 | REPACK = 1 | "
+    return Hello(protocol=1, pid=1, engine="test", devices=(), system_info=info, cpu=cpu_name())
 
 
 def keep(state: StateFile, size: int, rate: float) -> None:
@@ -41,7 +55,7 @@ def test_each_size_has_its_own_probe(state: StateFile) -> None:
     machines = Machines(state, hello(), may_measure=False)
     assert rate(machines, 64 << 20) == 90e9
     assert rate(machines, 8 * GIB) == 20e9
-    # A size that was never probed gets main memory's figure.
+    # A size that was never probed gets main memory's figure: it is no slower.
     assert rate(machines, 200 << 20) == 20e9
     assert machines.of(8 * GIB).cpu.bandwidth_basis == "measured"
 
@@ -61,3 +75,84 @@ def test_a_probe_is_made_once_and_kept(state: StateFile, monkeypatch: pytest.Mon
     assert rate(machines, 8 << 20) == measured
     again = Machines(state, hello(), may_measure=False)
     assert rate(again, 8 << 20) == measured
+
+
+# --- how a model would be loaded, and its rates
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> ModelFacts:
+    return read_facts(ShapeModel(layers=8).builder().write(tmp_path / "m.gguf"))
+
+
+def test_rates_follow_what_was_measured_here(state: StateFile, facts: ModelFacts) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    machines = Machines(state, hello(), may_measure=False)
+    bare = machines.plan(facts, {})
+    assert bare.machine.fit is None
+    assert machines.fit(facts, {}).decode_words == "from the memory's bandwidth"
+    assert bare.decode.expected_high is not None
+    slow = tuple(DecodeSample(depth, 4.0 / bare.decode.expected_high) for depth in (10, 900, 4000))
+    options = machines.options(facts, {})
+    rates = decode_rates(state, hello(), options)
+    assert rates.learn(bare, fingerprint(facts.path), slow)
+    assert rates.learn(bare, fingerprint(facts.path), slow)
+    fitted = machines.plan(facts, {})
+    assert fitted.decode.expected_high is not None
+    assert fitted.decode.expected_high < bare.decode.expected_high / 3
+    assert fitted.decode.ceiling == bare.decode.ceiling
+    assert fitted.memory == bare.memory
+    assert machines.fit(facts, {}).decode_words == "from 2 measured runs of this model"
+    # Other threads were not measured.
+    assert machines.plan(facts, {"threads": 1 + clamp_threads(None) % 2}).machine.fit is None
+
+
+def test_another_model_s_measurements_are_said_to_be_that(
+    state: StateFile, facts: ModelFacts, tmp_path: Path
+) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    machines = Machines(state, hello(), may_measure=False)
+    other = read_facts(ShapeModel(layers=6).builder().write(tmp_path / "other.gguf"))
+    plan = machines.plan(facts, {})
+    rates = decode_rates(state, hello(), machines.options(facts, {}))
+    assert rates.learn(plan, fingerprint(facts.path), (DecodeSample(10, 0.5),))
+    words = machines.fit(other, {}).decode_words
+    assert words == "from 1 measured run of another model or other settings"
+
+
+def test_a_model_is_planned_as_it_would_be_loaded(state: StateFile, facts: ModelFacts) -> None:
+    machines = Machines(state, hello(), may_measure=False)
+    asked = machines.options(facts, {})
+    tunings = Tunings(state, cpu=cpu_name(), engine="test")
+    kept = KeptTuning(outcome="kept", threads=1, flash_attention="off", n_ubatch=256)
+    tunings.keep(key_of(model_shape(facts), asked), kept)
+    tuned = machines.options(facts, {})
+    assert (tuned.threads, tuned.flash_attention) == (1, "off")
+    assert not machines.plan(facts, {}).memory.settings.flash_attention
+    untuned = Machines(state, hello(), may_measure=False, tuned=False)
+    assert untuned.options(facts, {}) == asked
+    assert untuned.plan(facts, {}).memory.settings.flash_attention
+
+
+def test_compatibility_mode_is_planned_with_the_kernels_it_keeps(
+    state: StateFile, facts: ModelFacts
+) -> None:
+    state.set_compatibility(cpu_name(), "test", True)
+    machines = Machines(state, amx(), may_measure=False)
+    options = machines.options(facts, {})
+    assert (options.compatibility, options.repack) == (True, True)
+    plan = machines.plan(facts, {})
+    assert kernel_features(plan.load, plan.machine) == {"avx2"}
+    state.set_repack_fails(cpu_name(), "test")
+    plan = machines.plan(facts, {})
+    assert kernel_features(plan.load, plan.machine) == frozenset()
+    # Who chose the mode by hand gets it whole.
+    by_hand = Machines(StateFile(None), amx(), may_measure=False)
+    assert not by_hand.options(facts, {"compatibility": True}).repack
+
+
+def test_settings_that_can_not_be_planned_are_said(state: StateFile, facts: ModelFacts) -> None:
+    machines = Machines(state, hello(), may_measure=False)
+    fit = machines.fit(facts, {"type_k": "q9_9"})
+    assert fit.verdict == "unknown"
+    assert "q9_9" in fit.note

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QDialog
 
-from app.data.probe import keep_bandwidth
+from app.data.bandwidths import keep_bandwidth
 from app.data.state import StateFile
 from app.engine.bandwidth import LARGE_BYTES
 from app.engine.threads import clamp_threads, cpu_name

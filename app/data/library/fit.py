@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import Basis, Machine
-from gguf_tools.plan import Plan, PoolUse, make_plan
-from gguf_tools.settings import LoadSettings
+from gguf_tools.machine import Basis
+from gguf_tools.plan import Plan, PoolUse
+from inspector.measured import fit_words
 
 __all__ = [
     "LEAST_CONTEXT",
     "Share",
     "VariantFit",
     "Verdict",
-    "fit_of",
     "fit_of_plan",
     "unknown_fit",
 ]
@@ -47,7 +45,7 @@ class VariantFit:
 
     ``context_tokens`` is what it was planned with, ``max_context_tokens`` the longest that fits
     (0: not even the weights do). ``left_bytes`` is what would be free on ``device``, the memory
-    with the least room; negative: so much is missing.
+    with the least room; negative: so much is missing. ``decode_words`` say on what the rates rest.
     """
 
     verdict: Verdict
@@ -63,6 +61,8 @@ class VariantFit:
     prefill_per_s: float | None = None
     bandwidth_bytes_per_s: float | None = None
     bandwidth_basis: Basis = "assumed"
+    bandwidth_note: str = ""
+    decode_words: str = ""
     flops_basis: Basis = "assumed"
     note: str = ""
 
@@ -70,28 +70,6 @@ class VariantFit:
 def unknown_fit(note: str) -> VariantFit:
     """Return the fit of a file that can't be planned, with the reason in a sentence."""
     return VariantFit(verdict="unknown", context_tokens=0, note=note)
-
-
-def fit_of(
-    facts: ModelFacts,
-    load: LoadSettings,
-    machine: Machine,
-    *,
-    freed_bytes: dict[str, int] | None = None,
-) -> VariantFit:
-    """Return how a variant fits.
-
-    Args:
-        facts: the variant.
-        load: how it would be loaded; a longer context than the model has is cut.
-        machine: this computer, with its present free memory.
-        freed_bytes: what unloading the present model gives back, by memory pool.
-    """
-    try:
-        plan = make_plan(facts, load, machine, freed_bytes=freed_bytes)
-    except ValueError as error:
-        return unknown_fit(str(error))
-    return fit_of_plan(plan)
 
 
 def fit_of_plan(plan: Plan) -> VariantFit:
@@ -112,6 +90,8 @@ def fit_of_plan(plan: Plan) -> VariantFit:
         prefill_per_s=plan.prefill.expected,
         bandwidth_bytes_per_s=plan.decode.bandwidth_bytes_per_s,
         bandwidth_basis=plan.decode.bandwidth_basis,
+        bandwidth_note=plan.machine.devices[plan.decode.busiest].bandwidth_note,
+        decode_words=fit_words(plan.machine.fit),
         flops_basis=plan.prefill.flops_basis,
         note="" if first is None else first.text,
     )

@@ -9,18 +9,14 @@ from pathlib import Path
 from app.data.hub.errors import HubError
 from app.data.hub.heads import read_head
 from app.data.hub.values import Variant
-from app.data.library.fit import VariantFit, fit_of, unknown_fit
-from app.data.probe import kept_bandwidth
+from app.data.library.fit import VariantFit, unknown_fit
 from app.data.state import StateFile
-from app.engine.bandwidth import MOST_BYTES, probe_size
-from app.engine.protocol import Hello
+from app.engine.bandwidth import MOST_BYTES
 from app.engine.qt_client import EngineProcess
-from app.engine.threads import clamp_threads
-from app.machine import bandwidth_for, machine_for
+from app.machines import Machines
 from app.settings import Settings
 from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import LOAD_LINE, Machine
-from inspector.planned import load_settings
 
 __all__ = ["DownloadFits", "Read", "size_fit"]
 
@@ -46,7 +42,9 @@ class DownloadFits:
     def machine(self) -> Machine | None:
         """Return this computer with its present free memory, None until the engine told of it."""
         hello = self._engine.state.hello
-        return None if hello is None else self._machine(hello, MOST_BYTES, may_measure=False)
+        if hello is None:
+            return None
+        return Machines(self._state, hello, may_measure=False).of(MOST_BYTES)
 
     def reader(self, cache: Path, variant: Variant) -> Callable[[], Read]:
         """Return work that reads a variant's header from the cache and plans it."""
@@ -55,6 +53,7 @@ class DownloadFits:
         freed = self._freed_bytes()
         # Not beside a reply: that would slow it down, and the figure would be wrong.
         may_measure = not self._engine.state.busy
+        tuned = bool(self._settings.get("tune"))
 
         def work() -> Read:
             try:
@@ -65,29 +64,11 @@ class DownloadFits:
                 return facts, unknown_fit("The engine has not told of this computer yet.")
             if not facts.loadable:
                 return facts, unknown_fit((*facts.warnings, "It is no model for a chat.")[0])
-            machine = self._machine(hello, facts.bytes_read_per_token or 0, may_measure=may_measure)
-            load = load_settings(values, facts)
-            return facts, fit_of(facts, load, machine, freed_bytes=freed)
+            with self._measuring:
+                machines = Machines(self._state, hello, may_measure=may_measure, tuned=tuned)
+                return facts, machines.fit(facts, values, freed_bytes=freed)
 
         return work
-
-    def _machine(self, hello: Hello, bytes_per_token: int, *, may_measure: bool) -> Machine:
-        """Return this computer with memory's bandwidth: for this size, else of main memory."""
-        threads = clamp_threads(None)
-        bare = machine_for(hello, None)
-        with self._measuring:
-            for wanted in (probe_size(bytes_per_token), MOST_BYTES):
-                kept = kept_bandwidth(self._state, hello.cpu, threads, wanted)
-                if kept is not None:
-                    return machine_for(hello, kept)
-            if not may_measure or bare.accelerators:
-                return bare
-            try:
-                free = bare.cpu.free_bytes
-                record = bandwidth_for(self._state, hello.cpu, threads, MOST_BYTES, free_bytes=free)
-            except MemoryError:
-                return bare
-        return machine_for(hello, record)
 
 
 def size_fit(size_bytes: int, machine: Machine | None) -> VariantFit:

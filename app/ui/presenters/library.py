@@ -102,6 +102,12 @@ class LibraryPresenter(QObject):
         )  # fmt: skip
         self.files.told.connect(self.tell)
         self._connect()
+        # What was told before there was a page to show it.
+        if scanner.is_scanning:
+            self._on_started()
+        self._on_engine(engine.state)
+        if scanner.entries or not scanner.is_scanning:
+            self._show()
 
     def _connect(self) -> None:
         page, scanner = self.page, self._scanner
@@ -189,6 +195,10 @@ class LibraryPresenter(QObject):
     @Slot(object)
     def _on_finished(self, changes: LibraryChanges) -> None:
         self.page.set_scan(None)
+        self.take(changes)
+
+    def take(self, changes: LibraryChanges) -> None:
+        """Tell what a scan found different; what has gone is forgotten."""
         if changes.gone:
             self._choices.forget(entry.path for entry in changes.gone)
             count = len(changes.gone)
@@ -261,6 +271,7 @@ class LibraryPresenter(QObject):
                 },
                 freed_bytes=self._freed_bytes(),
                 may_measure=state.status in {"idle", "ready"},
+                tuned=bool(self._settings.get("tune")),
             )
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.data.library.entries import ModelEntry
-from app.data.library.fit import VariantFit, fit_of, unknown_fit
+from app.data.library.fit import VariantFit, unknown_fit
 from app.data.state import StateFile
 from app.engine.bandwidth import MOST_BYTES
 from app.engine.protocol import Hello
@@ -25,7 +25,6 @@ from app.ui import tasks
 from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
-from inspector.planned import load_settings
 
 __all__ = ["LibraryPlanner", "PlanRequest"]
 
@@ -38,7 +37,8 @@ class PlanRequest:
     """What a round of planning needs, gathered on the window's thread.
 
     ``values`` are the load settings by path, ``freed_bytes`` what unloading the present model
-    gives back. ``may_measure``: memory's bandwidth may be measured if it never was.
+    gives back. ``may_measure``: memory's bandwidth may be measured if it never was. ``tuned``:
+    models are loaded as they were measured to be fastest.
     """
 
     hello: Hello
@@ -46,6 +46,7 @@ class PlanRequest:
     values: Mapping[str, Mapping[str, Any]]
     freed_bytes: dict[str, int]
     may_measure: bool
+    tuned: bool = True
 
 
 class LibraryPlanner(QObject):
@@ -89,7 +90,9 @@ class LibraryPlanner(QObject):
     # --- on the pool's thread ---
 
     def _work(self, number: int, stop: threading.Event, request: PlanRequest) -> None:
-        machines = Machines(self._state, request.hello, may_measure=request.may_measure)
+        machines = Machines(
+            self._state, request.hello, may_measure=request.may_measure, tuned=request.tuned
+        )
         machine = machines.of(MOST_BYTES)
         if stop.is_set():
             return
@@ -100,7 +103,7 @@ class LibraryPlanner(QObject):
             if stop.is_set():
                 break
             key = str(entry.path)
-            fits[key] = _fit(entry, request, machines.of)
+            fits[key] = _fit(entry, request, machines)
             now = time.monotonic()
             if now - told >= _TELL_S:
                 told = now
@@ -131,13 +134,10 @@ class LibraryPlanner(QObject):
         raise error
 
 
-def _fit(
-    entry: ModelEntry, request: PlanRequest, machine_of: Callable[[int], Machine]
-) -> VariantFit:
+def _fit(entry: ModelEntry, request: PlanRequest, machines: Machines) -> VariantFit:
     try:
         facts = read_facts(Path(entry.path))
-        load = load_settings(request.values[str(entry.path)], facts)
+        values = request.values[str(entry.path)]
+        return machines.fit(facts, values, freed_bytes=request.freed_bytes)
     except (HeaderError, OSError, ValueError) as error:
         return unknown_fit(str(error))
-    machine = machine_of(facts.bytes_read_per_token or 0)
-    return fit_of(facts, load, machine, freed_bytes=request.freed_bytes)

@@ -6,13 +6,14 @@ them, so that the next prediction rests on measurements.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from app.data.bandwidths import keep_decoded, kept_bandwidth
 from app.data.decode_rates import DecodeRates
-from app.data.probe import kept_bandwidth
 from app.data.state import StateFile
 from app.engine.bandwidth import probe_size
 from app.engine.protocol import Hello, LoadOptions, ModelInfo
@@ -21,7 +22,7 @@ from app.engine.threads import clamp_threads
 from app.machine import machine_for
 from gguf_tools.facts import ModelFacts
 from gguf_tools.plan import Plan, make_plan
-from inspector.measured import samples_of
+from inspector.measured import DecodeSample, read_rate, samples_of
 from inspector.plan_record import SettingsRecord
 from inspector.planned import load_settings
 from inspector.records import BandwidthRecord, TurnStats
@@ -64,7 +65,7 @@ class LivePlan:
             n_ubatch=model.n_ubatch,
         )
         flash = model.flash_attention
-        self._engine_values = {"compatibility": model.compatibility}
+        self._engine_values = {"compatibility": model.compatibility, "repack": model.repacked}
         if flash is not None:
             self._engine_values["flash_attention"] = "on" if flash else "off"
 
@@ -104,7 +105,18 @@ class LivePlan:
         if plan is None or stats.threads != self.threads:
             return False
         bare = replace(plan, machine=replace(plan.machine, fit=None))
-        return self._rates(hello).learn(bare, self._model, samples_of(stats))
+        samples = samples_of(stats)
+        learned = self._rates(hello).learn(bare, self._model, samples)
+        return self._lifts(plan, hello, samples) or learned
+
+    def _lifts(self, plan: Plan, hello: Hello, samples: Sequence[DecodeSample]) -> bool:
+        """Keep what memory gave a reply; tell whether that is more than any probe had found."""
+        rates = [rate for sample in samples if (rate := read_rate(plan, sample)) is not None]
+        best = max(rates, key=lambda item: item[1], default=None)
+        if best is None or not keep_decoded(self._state, hello.cpu, self.threads, *best):
+            return False
+        self.bandwidth = None  # `plan` takes what is known now
+        return True
 
     @property
     def _model(self) -> str:

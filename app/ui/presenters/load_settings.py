@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from app.data.library.fit import fit_of
 from app.data.state import StateFile
-from app.data.tunings import Tunings, model_shape
 from app.engine.protocol import Hello, LoadOptions
 from app.engine.qt_client import EngineProcess
 from app.engine.threads import clamp_threads
 from app.machines import Machines
 from app.settings import Settings
-from app.tuned import key_of, with_tuning
 from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.numbers import grouped
@@ -73,11 +70,9 @@ def automatic_of(
     options = LoadOptions(**open_values)
     fits = None
     if hello is not None:
-        if tune:
-            tunings = Tunings(state, cpu=hello.cpu, engine=hello.engine)
-            options = with_tuning(options, tunings.get(key_of(model_shape(facts), options)))
-        machine = Machines(state, hello, may_measure=False).of(facts.bytes_read_per_token or 0)
-        fits = fit_of(facts, load, machine, freed_bytes=freed_bytes).max_context_tokens
+        machines = Machines(state, hello, may_measure=False, tuned=tune)
+        options = machines.options(facts, open_values)
+        fits = machines.fit(facts, open_values, freed_bytes=freed_bytes).max_context_tokens
     return Automatic(
         load.context,
         clamp_threads(options.threads),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.data.probe import kept_bandwidth
+from app.data.bandwidths import kept_bandwidth
 from app.data.state import StateFile
 from app.engine.bandwidth import probe_size
 from app.engine.protocol import Hello

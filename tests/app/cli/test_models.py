@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import models
+from app.data.bandwidths import keep_bandwidth
 from app.data.library.choices import LibraryChoices
-from app.data.probe import keep_bandwidth
 from app.data.state import StateFile
 from app.engine.bandwidth import LARGE_BYTES
 from app.engine.threads import clamp_threads, cpu_name

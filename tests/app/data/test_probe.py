@@ -14,13 +14,8 @@ from app.data.probe import (
     HostMemory,
     Reported,
     host_memory,
-    keep_bandwidth,
-    kept_bandwidth,
     machine_of,
 )
-from app.data.state import StateFile
-from app.machine import bandwidth_for
-from app.paths import Paths
 from gguf_tools.hardware import parse_hardware
 from inspector.records import BandwidthRecord
 from resources.loader import read_text
@@ -58,32 +53,6 @@ def test_memory_of_the_older_kind_of_container(tmp_path: Path) -> None:
     assert host_memory(tmp_path) == HostMemory(2_000_000, 1_500_000)
     (folder / "memory.limit_in_bytes").write_text(str(1 << 62))
     assert host_memory(tmp_path).total_bytes > 2_000_000
-
-
-# --- bandwidth is kept for the computer
-
-
-def test_a_probe_is_kept_by_processor_threads_and_size(paths: Paths) -> None:
-    state = StateFile(paths.state)
-    assert kept_bandwidth(state, "cpu", 2, 100 << 20) is None
-    keep_bandwidth(state, "cpu", record())
-    again = StateFile(paths.state)
-    assert kept_bandwidth(again, "cpu", 2, 100 << 20) == record()
-    assert kept_bandwidth(again, "cpu", 2, 110 << 20) == record()
-    assert kept_bandwidth(again, "cpu", 2, 200 << 20) is None
-    assert kept_bandwidth(again, "cpu", 1, 100 << 20) is None
-    assert kept_bandwidth(again, "other", 2, 100 << 20) is None
-
-
-@pytest.mark.parametrize(
-    "kept", [b"", b"{", b"[]", b'{"at_ms":1,"threads":1,"buffer_bytes":1,"samples":[]}']
-)
-def test_a_damaged_probe_counts_as_none(
-    paths: Paths, kept: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = StateFile(paths.state)
-    monkeypatch.setattr(state, "blob", lambda _name: kept)
-    assert kept_bandwidth(state, "cpu", 2, 100) is None
 
 
 def test_median_spread_and_cache_of_a_probe() -> None:
@@ -278,18 +247,6 @@ def test_other_programs_are_named(
     assert bool(sentence) == bool(words)
     if words:
         assert "compiler the most" in sentence
-
-
-def test_a_disturbed_probe_is_made_again_and_a_quiet_one_kept() -> None:
-    state = StateFile(None)
-    busy = BandwidthRecord(at_ms=1, threads=1, buffer_bytes=1 << 20, samples=(3e6, 9e6, 5e6, 2e6))
-    keep_bandwidth(state, "cpu", busy)
-    again = bandwidth_for(state, "cpu", 1, 1 << 20)
-    assert again.bytes_per_s > 1e8  # measured, and no computer is as slow as the kept one
-    assert kept_bandwidth(state, "cpu", 1, 1 << 20) == again
-    quiet = BandwidthRecord(at_ms=2, threads=1, buffer_bytes=1 << 20, samples=(9e9,) * 4)
-    keep_bandwidth(state, "cpu", quiet)
-    assert bandwidth_for(state, "cpu", 1, 1 << 20) == quiet
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.data.library.fit import LEAST_CONTEXT, fit_of, unknown_fit
+from app.data.library.fit import LEAST_CONTEXT, VariantFit, fit_of_plan, unknown_fit
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.plan import make_plan
@@ -26,6 +26,16 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> ModelFacts:
 def machine(total_gib: float, free_gib: float | None = None) -> Machine:
     free = total_gib if free_gib is None else free_gib
     return cpu_only(round(total_gib * GIB), round(free * GIB), 50e9, 1e12)
+
+
+def fit_of(
+    facts: ModelFacts,
+    load: LoadSettings,
+    where: Machine,
+    *,
+    freed_bytes: dict[str, int] | None = None,
+) -> VariantFit:
+    return fit_of_plan(make_plan(facts, load, where, freed_bytes=freed_bytes))
 
 
 def test_a_model_with_room_to_spare(facts: ModelFacts) -> None:
@@ -89,11 +99,10 @@ def test_memory_that_the_loaded_model_gives_back(facts: ModelFacts) -> None:
     assert fit_of(facts, LOAD, full, freed_bytes={"CPU": 10 * GIB}).verdict == "fits"
 
 
-def test_unknown_memory_and_settings_that_can_not_be_planned(facts: ModelFacts) -> None:
+def test_unknown_memory(facts: ModelFacts) -> None:
     fit = fit_of(facts, LOAD, cpu_only())
     assert fit.verdict == "unknown"
     assert fit.decode_high_per_s is None
-    assert fit_of(facts, LoadSettings(type_k="q9_9"), machine(24)).verdict == "unknown"
     assert unknown_fit("Why.").note == "Why."
 
 

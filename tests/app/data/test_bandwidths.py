@@ -1,0 +1,134 @@
+"""One figure for the bandwidth of main memory: which of the measurements counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.data.bandwidths import keep_bandwidth, keep_decoded, kept_bandwidth, kept_probe
+from app.data.state import StateFile
+from app.engine.bandwidth import LARGE_BYTES, MOST_BYTES
+from app.machine import bandwidth_for
+from app.paths import Paths
+from inspector.records import BandwidthRecord
+
+MIB = 1 << 20
+
+
+def probe(
+    rate: float,
+    size: int = 100 * MIB,
+    *,
+    large: float | None = None,
+    waited: bool = False,
+    spread: float = 0.0,
+) -> BandwidthRecord:
+    samples = (rate * (1 - 2 * spread),) * 2 + (rate * (1 - spread),) * 2 + (rate,) * 5
+    return BandwidthRecord(
+        at_ms=1,
+        threads=2,
+        buffer_bytes=size,
+        samples=samples,
+        large_bytes_per_s=large,
+        waited=waited,
+    )
+
+
+@pytest.fixture
+def state() -> StateFile:
+    return StateFile(None)
+
+
+def rate(state: StateFile, size: int) -> float | None:
+    found = kept_bandwidth(state, "cpu", 2, size)
+    return None if found is None else found.bytes_per_s
+
+
+def test_a_probe_is_kept_by_processor_threads_and_size(paths: Paths) -> None:
+    state = StateFile(paths.state)
+    assert kept_bandwidth(state, "cpu", 2, 100 * MIB) is None
+    keep_bandwidth(state, "cpu", probe(20e9))
+    again = StateFile(paths.state)
+    assert kept_bandwidth(again, "cpu", 2, 100 * MIB) == probe(20e9)
+    assert kept_probe(again, "cpu", 2, 110 * MIB) == probe(20e9)
+    assert kept_probe(again, "cpu", 2, 200 * MIB) is None
+    assert kept_bandwidth(again, "cpu", 1, 100 * MIB) is None
+    assert kept_bandwidth(again, "other", 2, 100 * MIB) is None
+
+
+@pytest.mark.parametrize(
+    "kept", [b"", b"{", b"[]", b'{"at_ms":1,"threads":1,"buffer_bytes":1,"samples":[]}']
+)
+def test_a_damaged_probe_counts_as_none(kept: bytes, paths: Paths) -> None:
+    state = StateFile(paths.state)
+    for kind in range(32):
+        state.set_blob(f"bandwidth cpu | 2 threads | 2^{kind}", kept)
+        state.set_blob(f"decoded cpu | 2 threads | 2^{kind}", kept)
+    assert kept_bandwidth(StateFile(paths.state), "cpu", 2, 100) is None
+
+
+def test_all_that_no_cache_holds_has_one_figure(state: StateFile) -> None:
+    keep_bandwidth(state, "cpu", probe(20e9, LARGE_BYTES))
+    assert rate(state, MOST_BYTES) == rate(state, LARGE_BYTES) == rate(state, 40 << 30) == 20e9
+    # Smaller ones are read at least as fast; without a probe of their own that is what is known.
+    assert rate(state, 10 * MIB) == 20e9
+    # The large buffer beside a small probe measures main memory too.
+    keep_bandwidth(state, "cpu", probe(90e9, 10 * MIB, large=21e9))
+    assert rate(state, MOST_BYTES) == 21e9
+    assert rate(state, 10 * MIB) == 90e9
+
+
+def test_a_small_buffer_is_never_slower_than_a_large_one(state: StateFile) -> None:
+    keep_bandwidth(state, "cpu", probe(12e9, 100 * MIB, waited=True))
+    keep_bandwidth(state, "cpu", probe(20e9, LARGE_BYTES))
+    found = kept_bandwidth(state, "cpu", 2, 100 * MIB)
+    assert found is not None
+    assert found.bytes_per_s == 20e9
+    assert found.steady  # what made the small probe slow doesn't matter any more
+    assert found.probed_bytes_per_s == 12e9
+
+
+def test_of_probes_that_disagree_the_best_counts(state: StateFile) -> None:
+    keep_bandwidth(state, "cpu", probe(20e9, spread=0.2))
+    keep_bandwidth(state, "cpu", probe(15e9, spread=0.2))
+    assert rate(state, 100 * MIB) == 20e9
+    # A quiet one that is slower settles it, and what was read faster stays true.
+    keep_bandwidth(state, "cpu", probe(18e9))
+    found = kept_bandwidth(state, "cpu", 2, 100 * MIB)
+    assert found is not None
+    assert (found.bytes_per_s, found.steady) == (20e9, True)
+
+
+def test_who_asks_for_a_new_measurement_gets_it(state: StateFile) -> None:
+    keep_bandwidth(state, "cpu", probe(20e9))
+    keep_bandwidth(state, "cpu", probe(9e9, waited=True), anew=True)
+    assert rate(state, 100 * MIB) == 20e9  # disturbed: no reason to forget the better one
+    keep_bandwidth(state, "cpu", probe(18e9), anew=True)
+    assert rate(state, 100 * MIB) == 18e9
+
+
+def test_a_reply_lifts_what_memory_is_known_to_give(state: StateFile, paths: Paths) -> None:
+    keep_bandwidth(state, "cpu", probe(10e9, waited=True))
+    assert not keep_decoded(state, "cpu", 2, 100 * MIB, 9e9)
+    assert keep_decoded(state, "cpu", 2, 100 * MIB, 12e9)
+    found = kept_bandwidth(state, "cpu", 2, 100 * MIB)
+    assert found is not None
+    assert (found.bytes_per_s, found.steady) == (12e9, True)
+    # A larger model is not in a cache that may have held this one.
+    assert rate(state, MOST_BYTES) is None
+    assert rate(state, 10 * MIB) == 12e9
+    assert not keep_decoded(state, "cpu", 2, 100 * MIB, 11e9)
+    # Without any probe a reply alone is something to go by.
+    bare = StateFile(paths.state)
+    assert keep_decoded(bare, "cpu", 2, 100 * MIB, 8e9)
+    assert rate(StateFile(paths.state), 100 * MIB) == 8e9
+
+
+def test_a_disturbed_probe_is_made_again_and_a_quiet_one_kept(state: StateFile) -> None:
+    busy = BandwidthRecord(at_ms=1, threads=1, buffer_bytes=MIB, samples=(3e6, 9e6, 5e6, 2e6))
+    keep_bandwidth(state, "cpu", busy)
+    again = bandwidth_for(state, "cpu", 1, MIB)
+    assert again.bytes_per_s > 1e8  # measured, and no computer is as slow as the kept one
+    assert kept_bandwidth(state, "cpu", 1, MIB) == again
+    quiet = BandwidthRecord(at_ms=2, threads=1, buffer_bytes=MIB, samples=(9e14,) * 4)
+    keep_bandwidth(state, "cpu", quiet)
+    assert bandwidth_for(state, "cpu", 1, MIB) == quiet
