@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if why is not None:
         print(f"plimsoll: {why}", file=sys.stderr)
         return 2
-    from app.ui.application import run as open_window
+    from app.ui.start import run as open_window
 
     return open_window(model_of(arguments))
 

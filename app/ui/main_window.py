@@ -6,11 +6,10 @@ It knows neither the store nor the engine. Parts are reached as attributes (`hea
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import sys
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -27,7 +26,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
     QMenu,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -38,14 +36,18 @@ from app.ui.icons import app_icon
 from app.ui.shell.bars import UndoToast
 from app.ui.shell.chat_page import ChatPage
 from app.ui.shell.columns import Columns, fit_columns
-from app.ui.shell.drop_hint import DropHint
-from app.ui.shell.first_run import FirstRunPage
+from app.ui.shell.drop_target import DropTarget
 from app.ui.shell.header import Header
-from app.ui.shell.model_picker import ModelPicker
+from app.ui.shell.page_stack import PageStack
 from app.ui.shell.sidebar import Sidebar
 from app.ui.shell.status_line import StatusLine
 from app.ui.tab_order import step_focus
 from app.ui.theme import ThemeManager
+from app.ui.window_state import WindowState, pack_state, unpack_state
+
+if TYPE_CHECKING:
+    from app.ui.shell.first_run import FirstRunPage
+    from app.ui.shell.model_picker import ModelPicker
 
 __all__ = ["MainWindow"]
 
@@ -58,15 +60,16 @@ class MainWindow(QMainWindow):
 
     Signals:
         action_triggered(str): a command (key of `ACTIONS`) that the window does not do itself.
-        model_opened(str): path of a model file chosen in the file dialog.
-        model_dropped(str): path of a model file dropped onto the window.
+        model_wanted(str): path of a model: from the picker, the first-run page, the file dialog, or
+            dropped onto the window.
+        load_settings_wanted(str): path of a model whose settings are wanted.
         page_changed(str): key of the page that came on screen.
         closing(): the window is about to close; save and end the engine.
     """
 
     action_triggered = Signal(str)
-    model_opened = Signal(str)
-    model_dropped = Signal(str)
+    model_wanted = Signal(str)
+    load_settings_wanted = Signal(str)
     page_changed = Signal(str)
     closing = Signal()
 
@@ -76,31 +79,27 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
         self._themes = themes
-        self._pages: dict[str, QWidget] = {}
-        self._within: dict[str, str] = {}
         self._page = CHAT_PAGE
         self._is_first_run = False
         self._sidebar_wanted = True
         self._inspector_wanted = True
         self._inspector_first = False
         self._inspector: QWidget | None = None
+        self._expects_inspector = False
 
         self.header = Header(themes, self)
         self.sidebar = Sidebar(themes, self)
         self.chat = ChatPage(themes, self)
-        self.first_run = FirstRunPage(themes, self)
         self.status = StatusLine(themes, self)
-        self.picker = ModelPicker(themes, self)
-        self._stack = QStackedWidget(self)
+        self._stack = PageStack(self)
         self._stack.addWidget(self.chat)
-        self._stack.addWidget(self.first_run)
         self._slot = QFrame(self)
         self._slot.setObjectName("inspectorSlot")
         self._slot_column = QVBoxLayout(self._slot)
         self._slot_column.setContentsMargins(0, 0, 0, 0)
         self._slot.hide()
         self.toast = UndoToast(themes, self._stack)
-        self._drop_hint = DropHint(themes, self)
+        self._drops = DropTarget(themes, self, self._stack)
 
         self._lay_out()
         self._commands = Commands(self)
@@ -119,21 +118,23 @@ class MainWindow(QMainWindow):
         """Key of the page on screen; ``chat`` also while the first-run page stands for it."""
         return self._page
 
-    def add_page(self, key: str, title: str, icon: str, widget: QWidget) -> None:
-        """Add a page; the sidebar then offers it."""
-        self._add(key, widget)
+    def offer_page(self, key: str, title: str, icon: str, make: Callable[[], object]) -> None:
+        """Offer a page in the sidebar; ``make`` is called when it is first shown, and adds it."""
+        self._stack.offer(key, make)
         self.sidebar.add_page(key, title, icon)
+
+    def offer_inner_page(self, key: str, within: str, make: Callable[[], object]) -> None:
+        """Take a page that another one leads to; the sidebar marks that other one."""
+        self._stack.offer(key, make, within)
+
+    def add_page(self, key: str, title: str, icon: str, widget: QWidget) -> None:
+        """Add a page; the sidebar offers it from now on, if it does not yet."""
+        if not self._stack.add(key, widget):
+            self.sidebar.add_page(key, title, icon)
 
     def add_inner_page(self, key: str, within: str, widget: QWidget) -> None:
         """Add a page that another one leads to; the sidebar then marks that other one."""
-        self._add(key, widget)
-        self._within[key] = within
-
-    def _add(self, key: str, widget: QWidget) -> None:
-        if key in self._pages or key == CHAT_PAGE:
-            raise ValueError(f"there is a page {key!r} already")
-        self._pages[key] = widget
-        self._stack.addWidget(widget)
+        self._stack.add(key, widget, within)
 
     def show_page(self, key: str) -> None:
         """Bring a page on screen.
@@ -144,14 +145,43 @@ class MainWindow(QMainWindow):
         if key == CHAT_PAGE:
             widget: QWidget = self.first_run if self._is_first_run else self.chat
         else:
-            widget = self._pages[key]
+            widget = self._stack.page(key)
         changed = key != self._page
         self._page = key
         self._stack.setCurrentWidget(widget)
-        self.sidebar.set_page(self._within.get(key, key))
+        self.sidebar.set_page(self._stack.leading_to(key))
         self._arrange()
         if changed:
             self.page_changed.emit(key)
+
+    @cached_property
+    def first_run(self) -> FirstRunPage:
+        """What stands in place of the chat until there is a model; few starts need it."""
+        from app.ui.shell.first_run import FirstRunPage
+
+        page = FirstRunPage(self._themes, self)
+        page.model_chosen.connect(self.model_wanted)
+        page.load_settings_requested.connect(self.load_settings_wanted)
+        page.open_file_requested.connect(self.choose_model_file)
+        page.get_models_requested.connect(lambda: self.action_triggered.emit("get_models"))
+        self._stack.addWidget(page)
+        return page
+
+    @property
+    def is_first_run(self) -> bool:
+        """Tell whether the first-run page stands in place of the chat."""
+        return self._is_first_run
+
+    @cached_property
+    def picker(self) -> ModelPicker:
+        """The models to choose from, below the header's pill."""
+        from app.ui.shell.model_picker import ModelPicker
+
+        picker = ModelPicker(self._themes, self)
+        picker.model_chosen.connect(self.model_wanted)
+        picker.load_settings_requested.connect(self.load_settings_wanted)
+        picker.open_file_requested.connect(self.choose_model_file)
+        return picker
 
     def set_first_run(self, is_first_run: bool) -> None:
         """Show the first-run page in place of the chat until there is a model."""
@@ -161,12 +191,18 @@ class MainWindow(QMainWindow):
 
     # --- columns ---
 
+    def expect_inspector(self) -> None:
+        """Keep the right column free: what it shows comes soon, and nothing is to jump then."""
+        self._expects_inspector = True
+        self._arrange()
+
     def set_inspector(self, inspector: QWidget | None) -> None:
         """Put the inspector into the right column; without one its button is hidden too."""
         if self._inspector is not None:
             self._slot_column.removeWidget(self._inspector)
             self._inspector.setParent(None)
         self._inspector = inspector
+        self._expects_inspector = False
         if inspector is not None:
             self._slot_column.addWidget(inspector)
         self._arrange()
@@ -206,24 +242,16 @@ class MainWindow(QMainWindow):
 
     def save_state(self) -> bytes:
         """Return place, size and columns of the window."""
-        state = {
-            "geometry": base64.b64encode(self.saveGeometry().data()).decode("ascii"),
-            "sidebar": self._sidebar_wanted,
-            "inspector": self._inspector_wanted,
-        }
-        return json.dumps(state).encode("utf-8")
+        geometry = bytes(self.saveGeometry().data())
+        return pack_state(WindowState(geometry, self._sidebar_wanted, self._inspector_wanted))
 
     def restore_state(self, data: bytes) -> bool:
         """Take what `save_state` gave; anything else is ignored. Tell whether it was taken."""
-        try:
-            state: Any = json.loads(data.decode("utf-8"))
-            geometry = base64.b64decode(state["geometry"], validate=True)
-            sidebar, inspector = state["sidebar"], state["inspector"]
-        except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+        state = unpack_state(data)
+        if state is None:
             return False
-        self._sidebar_wanted = sidebar is not False
-        self._inspector_wanted = inspector is not False
-        restored = self.restoreGeometry(QByteArray(geometry))
+        self._sidebar_wanted, self._inspector_wanted = state.sidebar, state.inspector
+        restored = self.restoreGeometry(QByteArray(state.geometry))
         self._arrange()
         return bool(restored)
 
@@ -241,7 +269,7 @@ class MainWindow(QMainWindow):
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilters([self.tr("GGUF models (*.gguf *.GGUF)"), self.tr("All files (*)")])
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.model_opened)
+        dialog.fileSelected.connect(self.model_wanted)
         dialog.open()
 
     @Slot()
@@ -283,31 +311,16 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Take models and files."""
-        models, files = _dropped(event)
-        if not models and not files:
-            event.ignore()
-            return
-        event.acceptProposedAction()
-        self._drop_hint.show_over(
-            self._stack,
-            self.tr("Drop to open this model") if models else self.tr("Drop to attach"),
-        )
+        self._drops.enter(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         """Take the hint away."""
         super().dragLeaveEvent(event)
-        self._drop_hint.hide()
+        self._drops.leave()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Open a model, or attach files."""
-        self._drop_hint.hide()
-        models, files = _dropped(event)
-        event.acceptProposedAction()
-        if models:
-            self.model_dropped.emit(models[0])
-        elif files:
-            self.show_page(CHAT_PAGE)
-            self.chat.composer.files_added.emit(files)
+        self._drops.drop(event)
 
     # --- inner ---
 
@@ -343,8 +356,8 @@ class MainWindow(QMainWindow):
         self.header.model.pressed.connect(self.open_picker)
         self.header.inspector_toggled.connect(self.toggle_inspector)
         self.header.sidebar_toggled.connect(self.toggle_sidebar)
-        self.picker.open_file_requested.connect(self.choose_model_file)
-        self.first_run.open_file_requested.connect(self.choose_model_file)
+        self._drops.model_dropped.connect(self.model_wanted)
+        self._drops.files_dropped.connect(self._on_files_dropped)
         self.chat.foot_moved.connect(self._place_toast)
         self.sidebar.page_requested.connect(self.show_page)
         for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
@@ -361,10 +374,16 @@ class MainWindow(QMainWindow):
     def _on_chat_wanted(self) -> None:
         self.show_page(CHAT_PAGE)
 
+    @Slot(list)
+    def _on_files_dropped(self, paths: list[str]) -> None:
+        self.show_page(CHAT_PAGE)
+        self.chat.composer.files_added.emit(paths)
+
     @property
     def _has_inspector(self) -> bool:
         """Whether there is one here: it is about the chat, other pages have the room."""
-        return self._inspector is not None and self._page == CHAT_PAGE
+        there = self._inspector is not None or self._expects_inspector
+        return there and self._page == CHAT_PAGE
 
     def _arrange(self) -> None:
         self.header.set_inspector_available(self._has_inspector)
@@ -404,10 +423,3 @@ class MainWindow(QMainWindow):
         self._slot.setFixedWidth(theme.px(392))
         self.setMinimumSize(560, 420)
         self._arrange()
-
-
-def _dropped(event: QDropEvent) -> tuple[list[str], list[str]]:
-    """Return the local model files and the other local files of a drag."""
-    paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
-    models = [path for path in paths if path.lower().endswith(".gguf")]
-    return models, [path for path in paths if path not in models]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from app.data.conversations import ConversationStore
-from app.data.database import StoreNotice
-from app.data.errors import StoreUnavailable
-from app.data.writer import StoreThread
+if TYPE_CHECKING:
+    from app.data.conversations import ConversationStore
+    from app.data.database import StoreNotice
+    from app.data.writer import StoreThread
 
 __all__ = ["StoreBridge"]
 
@@ -21,7 +22,9 @@ T = TypeVar("T")
 
 
 class StoreBridge(QObject):
-    """Hands work to a `StoreThread` in order.
+    """Hands work to a `StoreThread` in order; the first work opens the store.
+
+    Replies that an earlier run left unfinished are marked before anything else is done.
 
     Signals:
         notice_changed(StoreNotice | None): the store is in trouble (a full disk is met by going
@@ -33,9 +36,10 @@ class StoreBridge(QObject):
     unavailable = Signal(str)
     _arrived = Signal(object, object, object)
 
-    def __init__(self, thread: StoreThread, parent: QObject | None = None) -> None:
+    def __init__(self, path: Path | None, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._thread = thread
+        self._path = path
+        self._thread: StoreThread | None = None
         self._arrived.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._closed = False
         self._notice: StoreNotice | None = None
@@ -53,11 +57,17 @@ class StoreBridge(QObject):
         """
         if self._closed:
             return
+        if self._thread is None:
+            from app.data.writer import StoreThread
+
+            self._thread = StoreThread(self._path)
+            self.do(lambda store: None if store.read_only else store.close_interrupted())
+        thread = self._thread
 
         def whole(store: ConversationStore) -> tuple[T, StoreNotice | None]:
             return work(store), store.notice
 
-        future = self._thread.submit(whole)
+        future = thread.submit(whole)
 
         def hand_over(finished: Future[tuple[T, StoreNotice | None]]) -> None:
             self._arrived.emit(finished, done, failed)
@@ -78,6 +88,8 @@ class StoreBridge(QObject):
         except CancelledError:
             return
         except Exception as error:
+            from app.data.errors import StoreUnavailable
+
             if failed is not None:
                 failed(error)
             elif isinstance(error, StoreUnavailable):
@@ -94,4 +106,5 @@ class StoreBridge(QObject):
     def close(self) -> None:
         """Finish what was handed in and close the store; nothing is delivered after this."""
         self._closed = True
-        self._thread.close()
+        if self._thread is not None:
+            self._thread.close()

@@ -36,10 +36,12 @@ class EnginePresenter(QObject):
     """Loads models and shows how the engine is.
 
     Signals:
+        wanted(): a load is wanted; whoever follows it has to be there now.
         loading(str path, LoadOptions): a load was asked for.
         model_loaded(ModelInfo)
     """
 
+    wanted = Signal()
     loading = Signal(str, object)
     model_loaded = Signal(object)
 
@@ -96,6 +98,7 @@ class EnginePresenter(QObject):
             once: settings for this load alone.
             then: called when it is loaded.
         """
+        self.wanted.emit()
         path = str(Path(path).absolute())
 
         def look() -> tuple[str | None, FileLook]:

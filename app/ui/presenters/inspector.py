@@ -124,6 +124,10 @@ class InspectorPresenter(QObject):
         models.loading.connect(self._on_loading)
         controller.conversation_changed.connect(self._on_conversation)
         controller.views_changed.connect(self._on_conversation)
+        # What was told before there was somebody to hear it.
+        self._on_state(engine.state)
+        if controller.conversation is not None:
+            self._on_conversation(controller.conversation)
 
     def build(self) -> None:
         """Make the panel; called once the window stands, since its plots are slow to import."""

@@ -37,13 +37,10 @@ class ModelsPresenter(QObject):
         self._loader = loader
         self._window = window
         self._then: Callable[[], None] | None = None
-        for source in (window.picker, window.first_run):
-            source.model_chosen.connect(self.choose)
-        window.model_opened.connect(self.choose)
-        window.model_dropped.connect(self.choose)
         window.picker.opened.connect(scanner.scan)
         scanner.changed.connect(self._show)
         loader.model_loaded.connect(self._show)
+        self._show()
 
     @Slot()
     def _show(self, _model: object = None) -> None:
@@ -51,6 +48,8 @@ class ModelsPresenter(QObject):
         hidden = self._choices.hidden
         shown = picker_entries(self._scanner.entries, hidden, loaded)
         self._window.picker.set_entries(shown)
+        if not self._window.is_first_run:
+            return
         starter = starter_model()
         self._window.first_run.set_state(
             FirstRun(

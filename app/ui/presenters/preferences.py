@@ -69,8 +69,6 @@ class PreferencesPresenter(QObject):
         window.sidebar.chats.chat_settings_requested.connect(self._on_chat_settings)
         window.header.preset.settings_requested.connect(self.open_chat_settings)
         window.header.preset.preset_chosen.connect(self._on_preset)
-        for source in (window.picker, window.first_run):
-            source.load_settings_requested.connect(self.open_load_settings)
         controller.conversation_changed.connect(self._show_preset)
         for key in ("text_size", "theme", "send_key", "transcript_width", "rpc"):
             self._apply(key)

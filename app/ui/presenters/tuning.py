@@ -69,6 +69,7 @@ class TuningPresenter(QObject):
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
         window.chat.notices.chosen.connect(self._on_choice)
+        self._on_state(engine.state)
 
     @Slot()
     def again(self) -> None:

@@ -278,7 +278,7 @@ def test_a_chosen_file_is_handed_over(qtbot: QtBot, window: MainWindow) -> None:
     window.choose_model_file()
     dialog = window.findChild(QFileDialog)
     assert isinstance(dialog, QFileDialog)
-    with qtbot.waitSignal(window.model_opened) as opened:
+    with qtbot.waitSignal(window.model_wanted) as opened:
         dialog.fileSelected.emit("/m/llama.gguf")
     assert opened.args == ["/m/llama.gguf"]
     dialog.close()
@@ -337,12 +337,12 @@ def drop(window: MainWindow, data: QMimeData) -> None:
 def test_a_model_can_be_dropped(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     event, data = drag(window, str(tmp_path / "Llama.GGUF"))
     assert event.isAccepted()
-    assert window._drop_hint.isVisible()
-    with qtbot.waitSignal(window.model_dropped) as dropped:
+    assert window._drops.hint.isVisible()
+    with qtbot.waitSignal(window.model_wanted) as dropped:
         drop(window, data)
     assert dropped.args is not None
     assert Path(dropped.args[0]) == tmp_path / "Llama.GGUF"
-    assert not window._drop_hint.isVisible()
+    assert not window._drops.hint.isVisible()
 
 
 def test_files_can_be_dropped_anywhere(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:

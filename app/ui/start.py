@@ -1,0 +1,76 @@
+"""Starting the program with a window: what can't wait first, the engine's process next.
+
+The engine imports its own libraries while this process imports its own, on another core, so it is
+started before the window's modules are read.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from types import TracebackType
+
+from PySide6.QtWidgets import QApplication
+
+from app import logs
+from app.engine.qt_client import EngineProcess
+from app.paths import default_paths
+from app.settings import Settings
+from app.ui.single_instance import SingleInstance
+
+__all__ = ["run"]
+
+log = logging.getLogger(__name__)
+
+
+def _install_excepthook() -> None:
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        log.error("unexpected error", exc_info=(kind, error, trace))
+        sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = hook
+
+
+def run(model: str | None = None) -> int:
+    """Open the window, with a model; return the exit code."""
+    # Nothing that is imported is garbage; looking for some costs a tenth of the time to the window.
+    gc.disable()
+    paths = default_paths()
+    try:
+        paths.make()
+    except OSError as error:
+        print(f"plimsoll: the data folder can't be made: {error}.", file=sys.stderr)
+    logs.set_up(paths.logs)
+    _install_excepthook()
+    app = QApplication(["plimsoll"])
+    app.setApplicationName("Plimsoll")
+    app.setDesktopFileName("plimsoll")
+    instance = SingleInstance(paths.data, app)
+    if instance.hand_over(model or ""):
+        print("plimsoll: it is open already; its window was brought forward.", file=sys.stderr)
+        return 0
+    instance.listen()
+    settings = Settings(paths.settings)
+    engine = EngineProcess()
+    engine.use_remotes(settings.get("rpc"))
+    engine.start()
+
+    from app.ui.application import Application
+    from app.ui.file_open import FileOpener
+    from app.ui.signals import SignalQuitter
+
+    program = Application(paths, model, settings=settings, engine=engine)
+    instance.asked.connect(program.raise_window)
+    opener = FileOpener(app)
+    opener.asked.connect(program.raise_window)
+    app.installEventFilter(opener)
+    quitter = SignalQuitter(program.window.close, app)
+    program.window.show()
+    gc.freeze()  # what lives as long as the program need not be looked through again
+    gc.enable()
+    code = app.exec()
+    quitter.close()
+    instance.close()
+    program.release()
+    return code
