@@ -12,8 +12,9 @@ from typing import Final
 from gguf_tools.units import format_bandwidth, format_decimal_bytes, format_flops
 from inspector.plan_record import PlanRecord, RatePoint
 
-__all__ = ["decode_equation", "decode_limit", "prefill_equation"]
+__all__ = ["HELD_BY_ARITHMETIC", "decode_equation", "decode_limit", "prefill_equation"]
 
+HELD_BY_ARITHMETIC: Final = "held by arithmetic"
 _BY_ARITHMETIC: Final = 0.85  # of the ceiling: what reading alone reaches on a processor
 _SAME: Final = 0.02  # beyond this share the ceiling is not one device's alone
 
@@ -44,7 +45,7 @@ def decode_limit(plan: PlanRecord, point: RatePoint) -> str:
     lead = max(plan.devices, key=lambda item: item.weights_bytes, default=None)
     on_cpu = lead is not None and lead.kind == "cpu"
     if on_cpu and point.high is not None and point.high < _BY_ARITHMETIC * point.ceiling:
-        return "held by arithmetic"
+        return HELD_BY_ARITHMETIC
     return "bandwidth-bound"
 
 

@@ -172,9 +172,8 @@ class BudgetCard(Card):
         self.header.show()
         self.set_lesson(
             self.tr(
-                "Memory is a budget. Weights stay as they are; the KV cache fills with every token "
-                "of the chat, in room that is reserved when the model loads. Above the load line "
-                "memory runs short and all gets slow."
+                "Weights stay; the KV cache fills with each token of the chat. Past the load line, "
+                "memory runs short and speed falls."
             )
         )
         self.devices: list[DeviceBudget] = []

@@ -34,8 +34,8 @@ class GrowthCard(Card):
         self.header.show()
         self.set_lesson(
             self.tr(
-                "The model keeps a key and a value of each token in each layer, so that it need "
-                "not read the chat again for every word: its memory of the chat."
+                "A key and a value of each token are kept in each layer, so that the chat need "
+                "not be read again for each word."
             )
         )
         self._view: GrowthView | None = None

@@ -56,6 +56,7 @@ class InspectorPanel(QScrollArea):
         self._palette = palette
         self._view: PanelView | None = None
         self._explains = False
+        self._findings_first = False
         self._loader = PlotLoader(self)
         self.setObjectName("inspectorPanel")
         self.setProperty("kind", "plain")
@@ -94,7 +95,10 @@ class InspectorPanel(QScrollArea):
     @property
     def cards(self) -> tuple[Card, ...]:
         """The cards from the top."""
-        return (self.budget, self.findings, self.growth, self.speed, self.model)
+        head = (
+            (self.findings, self.budget) if self._findings_first else (self.budget, self.findings)
+        )
+        return (*head, self.growth, self.speed, self.model)
 
     @property
     def folded(self) -> tuple[str, ...]:
@@ -142,9 +146,18 @@ class InspectorPanel(QScrollArea):
         self.growth.setVisible(view.growth is not None)
         self.speed.setVisible(view.speed is not None)
         self.model.setVisible(view.model is not None)
+        self._place_findings(first=len(view.budgets) > 1)
         shown = [card for card in self.cards if not card.isHidden()]
         for card in shown:
             card.set_last(card is shown[-1])
+
+    def _place_findings(self, *, first: bool) -> None:
+        """Set what is found above several devices' budgets, which would push it out of sight."""
+        if first != self._findings_first:
+            self._findings_first = first
+            above, below = self.cards[:2]
+            self._column.removeWidget(above)
+            self._column.insertWidget(self._column.indexOf(below), above)
 
     def full_height(self) -> int:
         """Return the height at which all cards show without scrolling, at the present width."""

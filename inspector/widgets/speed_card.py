@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
 from gguf_tools.units import format_seconds
+from inspector.ceiling import HELD_BY_ARITHMETIC
 from inspector.views import FirstTokenView, SpeedView
 from inspector.widgets.card import Card
 from inspector.widgets.fact_row import FactRow
@@ -29,13 +30,6 @@ class SpeedCard(Card):
         super().__init__(palette, "speed", parent=parent)
         self.header.setText(self.tr("Speed"))
         self.header.show()
-        self.set_lesson(
-            self.tr(
-                "Decode, the writing, reads all weights and the cache again for each token: memory "
-                "bandwidth is its ceiling. Prefill, the reading, takes many tokens at each pass "
-                "over the weights: arithmetic is its ceiling."
-            )
-        )
         self._view: SpeedView | None = None
         self.decode = RateMeter(palette, self.tr("Decode"), "free", self.body)
         self.prefill = RateMeter(palette, self.tr("Prefill"), "weights", self.body)
@@ -67,6 +61,7 @@ class SpeedCard(Card):
         self.decode.set_view(view.decode)
         self.prefill.set_view(view.prefill)
         self.header.set_summary(self._summary(view))
+        self.set_lesson(self._lesson_of(view))
         self.explanation.set_token("warning" if view.alarming else "dim")
         self.explanation.show_text(view.explanation)
         has_series = bool(view.predicted_over_depth or view.measured_over_depth)
@@ -78,6 +73,16 @@ class SpeedCard(Card):
             self.plot.set_view(view)
         self._show_first_token(view.first_token)
         self._show_draft(view.draft_first_token)
+
+    def _lesson_of(self, view: SpeedView) -> str:
+        """Say what limits each of the two, and where a processor is an exception."""
+        text = self.tr(
+            "Decode reads weights and cache anew for each token: bandwidth limits it. Prefill "
+            "reads them once for many: arithmetic does."
+        )
+        if view.decode.limit == HELD_BY_ARITHMETIC:
+            text += " " + self.tr("On this processor arithmetic holds decode, too.")
+        return text
 
     def _summary(self, view: SpeedView) -> str:
         if view.decode.measured is None and view.prefill.measured is None:

@@ -252,12 +252,16 @@ def test_cards_explain_themselves_where_that_is_wanted(make_panel: MakePanel) ->
     panel = make_panel(SPLIT)
     assert all(card.lesson.isHidden() for card in panel.cards)
     panel.set_explains(True)
-    assert "bandwidth is its ceiling" in panel.speed.lesson.text()
+    assert panel.speed.lesson.text().startswith("Decode reads weights and cache anew")
+    assert "On this processor" not in panel.speed.lesson.text()
     assert [card.key for card in panel.cards if card.lesson.isVisible()] == [
         "budget", "growth", "speed",
     ]  # fmt: skip
-    panel.set_view(CPU)
+    assert CPU.speed is not None
+    decode = replace(CPU.speed.decode, limit="held by arithmetic")
+    panel.set_view(replace(CPU, speed=replace(CPU.speed, decode=decode)))
     assert panel.budget.lesson.isVisible()
+    assert "On this processor arithmetic holds decode, too." in panel.speed.lesson.text()
     panel.set_explains(False)
     assert all(card.lesson.isHidden() for card in panel.cards)
 
@@ -317,3 +321,15 @@ def test_figures_stand_where_they_stood_while_a_reply_is_written(
     for tokens in range(1, 400, 7):
         panel.set_view(live(tokens))
         assert places() == before
+
+
+def test_findings_stand_above_several_budgets(make_panel: MakePanel) -> None:
+    panel = make_panel(SPLIT)
+    assert panel.budget.y() < panel.findings.y()
+    panel.set_view(OVER)
+    QApplication.processEvents()
+    assert panel.findings.y() < panel.budget.y() < panel.growth.y()
+    assert visible_cards(panel) == ["findings", "budget", "growth", "speed", "model"]
+    panel.set_view(SPLIT)
+    QApplication.processEvents()
+    assert panel.budget.y() < panel.findings.y() < panel.growth.y()
