@@ -17,6 +17,7 @@ __all__ = [
     "Device",
     "DeviceKind",
     "Machine",
+    "bandwidth_how",
     "cpu_only",
 ]
 
@@ -29,6 +30,14 @@ LOAD_LINE: Final = 0.9
 
 MEASURED_BUSY: Final = "measured while busy"
 """A device's ``bandwidth_note`` where other programs slowed the measurement down."""
+
+
+def bandwidth_how(basis: str, note: str) -> str:
+    """Say how a bandwidth was got, with what is special about it: "measured while busy"."""
+    parts = [item for item in (basis, *note.split("; ")) if item]
+    if MEASURED_BUSY in parts:
+        parts = [MEASURED_BUSY, *(item for item in parts[1:] if item != MEASURED_BUSY)]
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

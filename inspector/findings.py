@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from gguf_tools.machine import LOAD_LINE
-from gguf_tools.units import format_bytes, format_percent
+from gguf_tools.machine import LOAD_LINE, MEASURED_BUSY
+from gguf_tools.units import format_bandwidth, format_bytes, format_percent
 from inspector.budget import budgets
 from inspector.fixes import PLAIN_TYPES, fix, smaller_cache, smaller_context, without
 from inspector.placement_findings import placement_findings
@@ -52,6 +52,7 @@ def findings_of(session: Session) -> tuple[FindingRecord, ...]:
         if session.state != "lost":
             found += _memory(session)
             found += _speed(session)
+    found += _bandwidth(session)
     found += _window(session)
     unique: dict[str, FindingRecord] = {}
     for item in found:
@@ -250,6 +251,23 @@ def _reread(session: Session, window: int) -> str:
 
 
 # --- speed
+
+
+def _bandwidth(session: Session) -> Iterator[FindingRecord]:
+    """Yield that the ceilings rest on a measurement that other programs slowed down."""
+    for device in () if session.plan is None else session.plan.devices:
+        if MEASURED_BUSY in device.bandwidth_note and device.weights_bytes:
+            figure = format_bandwidth(device.bandwidth_bytes_per_s)
+            yield FindingRecord(
+                id="bandwidth_busy",
+                severity="note",
+                text=f"{device.name} was measured while busy.",
+                cause=(
+                    f"Its memory gave {figure} while other programs ran, so ceilings and "
+                    "predictions may be too low."
+                ),
+                fixes=(FixRecord(text="Measure again", action="probe"),),
+            )
 
 
 def _speed(session: Session) -> Iterator[FindingRecord]:

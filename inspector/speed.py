@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from gguf_tools.machine import bandwidth_how
 from gguf_tools.units import (
     format_bandwidth,
     format_bytes,
@@ -283,7 +284,7 @@ def _decode(session: Session) -> RateView:
     for device in plan.devices:
         if device.bandwidth_bytes_per_s and device.weights_bytes + device.kv_bytes:
             figure = format_bandwidth(device.bandwidth_bytes_per_s)
-            how = ", ".join(filter(None, (device.bandwidth_basis, device.bandwidth_note)))
+            how = bandwidth_how(device.bandwidth_basis, device.bandwidth_note)
             parts.append(f"{device.name} {figure} ({how})")
     formula = f"{format_bytes(point.bytes_per_token)} a token at a depth of {depth:,}"
     parts += [f"{network_words(item)} (measured)" for item in plan.devices if item.network_s]
@@ -313,6 +314,8 @@ def _expectation(plan: PlanRecord) -> str:
             "and of its cache, within a wide range."
         )
     rates = f"{fit.count} measured rate{'' if fit.count == 1 else 's'}"
+    if fit.runs:
+        rates += f" of {fit.runs} run{'' if fit.runs == 1 else 's'}"
     if not fit.own:
         return f"By {rates} of other settings or another model on this computer."
     return f"By {rates} of this model on this computer, up to {fit.deepest:,} tokens deep."

@@ -7,7 +7,11 @@ plan is about the load that would happen.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from app.cli.engine import open_engine
 from app.cli.numbers import MOST_TOKENS, whole
@@ -17,25 +21,28 @@ from app.data.probe import host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineError
 from app.engine.protocol import Hello, LoadOptions
-from app.engine.threads import choose_threads
-from app.machine import bandwidth_for, hardware_table, machine_for, processor, state_file
+from app.engine.threads import clamp_threads
+from app.machine import bandwidth_for, hardware_table, processor, state_file
+from app.machines import Machines
 from app.paths import default_paths
 from app.settings import Settings, declared
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
+from gguf_tools.plan import Plan
 from gguf_tools.quants import CACHE_TYPES
 from gguf_tools.settings import LoadSettings
 from gguf_tools.split import device_names, parse_split
-from inspector.records import BandwidthRecord
+from inspector.planned import load_settings as loaded_with
 
 __all__ = [
+    "ThisComputer",
     "add_budget_flags",
     "load_options",
     "load_settings",
     "named_machine",
     "plannable_facts",
-    "planned_machine",
+    "this_computer",
 ]
 
 DEFAULT_CONTEXT: Final = 8192  # as the engine takes it
@@ -139,31 +146,55 @@ def load_options(load: LoadSettings, arguments: argparse.Namespace) -> LoadOptio
     )
 
 
-def planned_machine(
+@dataclass(frozen=True, slots=True)
+class ThisComputer:
+    """What a load would meet here: the machine, the settings it would get, and known rates.
+
+    ``fitted`` returns a plan with decoding predicted by what was measured before.
+    """
+
+    machine: Machine
+    load: LoadSettings
+    fitted: Callable[[Plan], Plan]
+
+
+def this_computer(
     arguments: argparse.Namespace, facts: ModelFacts, *, measure: bool = True
-) -> Machine:
+) -> ThisComputer:
     """Return this computer as its engine sees it; its processor alone if the engine is silent.
 
     Args:
-        arguments: which other computers and devices are used.
+        arguments: how the model would be loaded, and which other computers are used.
         facts: the model, whose bytes per token are the size at which main memory is measured.
         measure: measure main memory where no probe of this size is kept.
     """
     state, settings = state_file(), Settings(default_paths().settings)
+    load = load_settings(arguments, facts)
     try:
         with open_engine(state, note, remotes(arguments, settings)) as client:
             hello = client.hello
     except EngineError as error:
         note(f"Only the processor is planned for: {error}")
-        return Machine(name="this computer", cpu=processor())
+        bare = Machine(name="this computer", cpu=processor())
+        return ThisComputer(bare, load, lambda plan: plan)
     assert hello is not None
-    bandwidth = _bandwidth(state, hello.cpu, facts) if measure else None
-    machine = machine_for(hello, bandwidth, arguments.devices)
+    machines = Machines(state, hello, may_measure=False, tuned=bool(settings.get("tune")))
+    options = machines.options(facts, msgspec.to_builtins(load_options(load, arguments)))
+    size = facts.bytes_read_per_token or facts.weights_bytes
+    if measure:
+        _measure(state, hello.cpu, clamp_threads(options.threads), size)
+    machine = machines.of(size, threads=options.threads, devices=arguments.devices)
     absent = _absent(arguments.devices, hello)
     if absent:
         used = ", ".join(item.name for item in machine.accelerators) or "the processor"
         note(f"There is no device {', '.join(absent)}; the plan is for {used}.")
-    return machine
+    settled = loaded_with(msgspec.to_builtins(options), facts)
+    if (settled.flash_attention, settled.ubatch) != (load.flash_attention, load.ubatch):
+        note(
+            "Planned as it was measured to be fastest here: flash attention "
+            f"{settled.flash_attention}, micro-batch {settled.ubatch}."
+        )
+    return ThisComputer(machine, settled, lambda plan: machines.fitted(plan, options))
 
 
 def _absent(devices: str | None, hello: Hello) -> list[str]:
@@ -173,15 +204,11 @@ def _absent(devices: str | None, hello: Hello) -> list[str]:
     return sorted(name for name in names if name.removeprefix("-") not in known)
 
 
-def _bandwidth(state: StateFile, cpu: str, facts: ModelFacts) -> BandwidthRecord | None:
-    size = facts.bytes_read_per_token or facts.weights_bytes
+def _measure(state: StateFile, cpu: str, threads: int, size: int) -> None:
     try:
-        return bandwidth_for(
-            state, cpu, choose_threads(), size, free_bytes=host_memory().free_bytes
-        )
+        bandwidth_for(state, cpu, threads, size, free_bytes=host_memory().free_bytes)
     except MemoryError:
         note("There is no room to measure the memory's bandwidth.")
-        return None
 
 
 def named_machine(name: str) -> Machine | None:

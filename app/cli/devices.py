@@ -130,6 +130,7 @@ def _as_json(device: Device, record: BandwidthRecord | None) -> dict[str, Any]:
         "free_bytes": device.free_bytes,
         "bandwidth_bytes_per_s": device.bandwidth_bytes_per_s,
         "bandwidth_source": _basis(device),
+        "bandwidth_note": device.bandwidth_note or None,
         "bandwidth_threads": None if measured is None else measured.threads,
         "bandwidth_spread": None if measured is None else measured.spread,
         "flops_per_s": device.flops_per_s,
@@ -153,6 +154,8 @@ def _as_text(device: Device, record: BandwidthRecord | None) -> str:
     elif basis == "measured" and record is not None:
         plural = "s" if record.threads != 1 else ""
         how = f"measured with {record.threads} thread{plural}, ±{record.spread:.0%}"
+        if device.measured_busy:
+            how += ", while busy: --probe measures again"
     speed = (
         "bandwidth unknown"
         if device.bandwidth_bytes_per_s is None

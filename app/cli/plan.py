@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from app.cli.budget import (
+    ThisComputer,
     add_budget_flags,
     load_settings,
     named_machine,
     plannable_facts,
-    planned_machine,
+    this_computer,
 )
 from app.cli.numbers import MOST_TOKENS, decimal, whole
 from app.cli.terminal import json_line, note, say, shown
+from gguf_tools.facts import ModelFacts
+from gguf_tools.machine import bandwidth_how
 from gguf_tools.network import network_seconds
 from gguf_tools.plan import DevicePlan, Plan, make_plan
 from gguf_tools.rates import TokenBytes
@@ -25,6 +29,7 @@ from gguf_tools.units import (
     format_rate,
     format_seconds,
 )
+from inspector.measured import fit_words
 from inspector.planned import plan_record
 from inspector.room import lacking
 from inspector.speed import network_words
@@ -68,18 +73,13 @@ def run(args: argparse.Namespace) -> int:
     facts = plannable_facts(args.file)
     if facts is None or facts.shape is None:
         return EXIT_NO_MODEL
-    if args.hardware is None:
-        machine = planned_machine(args, facts, measure=args.bandwidth is None)
-    else:
-        named = named_machine(args.hardware)
-        if named is None:
-            note(f"No hardware of the name {args.hardware!r} is known.")
-            return EXIT_USAGE
-        machine = named
-    if args.bandwidth is not None:
-        machine = machine.with_bandwidth(args.bandwidth * 1e9)
-    load = load_settings(args, facts)
     try:
+        where = _where(args, facts)
+        machine, load = where.machine, where.load
+        if args.bandwidth is not None:
+            # Rates that were measured say nothing about another bandwidth.
+            machine = machine.with_bandwidth(args.bandwidth * 1e9)
+            where = replace(where, fitted=lambda plan: plan)
         holds = engine_settings(facts.shape, load).context_sequence
         plan = make_plan(
             facts,
@@ -88,6 +88,10 @@ def run(args: argparse.Namespace) -> int:
             depth=_within("--depth", args.depth, holds),
             prompt_tokens=_within("--prompt", args.prompt or min(_PROMPT_TOKENS, holds), holds),
         )
+        plan = where.fitted(plan)
+    except LookupError as error:
+        note(error.args[0])
+        return EXIT_USAGE
     except ValueError as error:
         note(error)
         return EXIT_NO_MODEL
@@ -96,6 +100,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         say(_as_text(plan))
     return 0
+
+
+def _where(args: argparse.Namespace, facts: ModelFacts) -> ThisComputer:
+    """Return the machine the plan is for, and the settings a load would get there.
+
+    Raises:
+        LookupError: no hardware of that name is known.
+    """
+    if args.hardware is None:
+        return this_computer(args, facts, measure=args.bandwidth is None)
+    named = named_machine(args.hardware)
+    if named is None:
+        raise LookupError(f"No hardware of the name {args.hardware!r} is known.")
+    return ThisComputer(named, load_settings(args, facts), lambda plan: plan)
 
 
 def _within(name: str, tokens: int, holds: int) -> int:
@@ -107,7 +125,7 @@ def _within(name: str, tokens: int, holds: int) -> int:
 
 def plan_as_json(plan: Plan) -> dict[str, Any]:
     """Return the object that ``--json`` prints: bytes as integers, unknown as None."""
-    decode, prefill = plan.decode, plan.prefill
+    decode, prefill, fit = plan.decode, plan.prefill, plan.machine.fit
     return {
         "n_ctx": plan.memory.settings.context,
         "n_ctx_sequence": plan.memory.settings.context_sequence,
@@ -131,9 +149,13 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             "bytes_per_token": decode.bytes_per_token,
             "bandwidth_bytes_per_s": decode.bandwidth_bytes_per_s,
             "bandwidth_source": decode.bandwidth_basis,
+            "bandwidth_note": plan.devices[decode.busiest].device.bandwidth_note or None,
             "ceiling": decode.ceiling,
             "expected_low": decode.expected_low,
             "expected_high": decode.expected_high,
+            "expected_source": "bandwidth" if fit is None else "measured",
+            "measured_runs": None if fit is None else fit.runs,
+            "measured_of_this_model": None if fit is None else fit.own,
         },
         "prefill": {
             "flops_per_token": prefill.flops_per_token,
@@ -200,11 +222,12 @@ def _as_text(plan: Plan) -> str:
     chats = "unknown" if plan.max_sequences is None else f"{plan.max_sequences:,}"
     decode, prefill = plan.decode, plan.prefill
     reads = f"{format_bytes(decode.bytes_per_token)} a token"
+    device = plan.devices[decode.busiest].device
     if decode.bandwidth_bytes_per_s is not None:
-        reads += f" at {format_bandwidth(decode.bandwidth_bytes_per_s)} ({decode.bandwidth_basis})"
-    slow = max(plan.devices, key=lambda item: item.memory.weights_bytes).device
-    if slow.bandwidth_note:
-        reads += f", {slow.bandwidth_note}"
+        how = bandwidth_how(decode.bandwidth_basis, device.bandwidth_note)
+        reads += f" at {format_bandwidth(decode.bandwidth_bytes_per_s)} ({how})"
+    if device.measured_busy:
+        reads += ": plan again when it is quiet"
     network = [
         f"                   {network_words(item)} (measured)"
         for item in plan_record(plan).devices
@@ -249,7 +272,8 @@ def _decode_line(plan: Plan) -> str:
     line = f"at most {format_rate(decode.ceiling)}"
     if decode.expected_low is not None and decode.expected_high is not None:
         low, high = decode.expected_low, decode.expected_high
-        line += f", about {format_figure(low)} to {format_rate(high)} expected"
+        line += f", about {format_figure(low)} to {format_rate(high)} predicted"
+        line += f" {fit_words(plan.machine.fit)}"
     return line
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from app.data.bandwidths import keep_decoded, kept_bandwidth
+from app.data.bandwidths import keep_decoded, kept_bandwidth, kept_probe
 from app.data.decode_rates import DecodeRates
 from app.data.state import StateFile
 from app.engine.bandwidth import probe_size
@@ -80,6 +80,13 @@ class LivePlan:
         return SettingsRecord(
             n_ctx=0, threads=self.threads, threads_batch=clamp_threads(self.options.threads_batch)
         )
+
+    def probe(self, hello: Hello) -> BandwidthRecord | None:
+        """Return what is known of the memory, None if no probe of this model's size was made."""
+        size = probe_size((self.facts.bytes_read_per_token if self.facts else None) or 0)
+        if kept_probe(self._state, hello.cpu, self.threads, size) is None:
+            return None
+        return kept_bandwidth(self._state, hello.cpu, self.threads, size)
 
     def plan(self, hello: Hello) -> Plan | None:
         """Return the plan, None for settings that can't be planned: the engine will say why."""
