@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed
-
 __all__ = ["version"]
 
 
 def version() -> str:
     """Return the version, or ``unknown`` where the package has no metadata."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
     try:
         return installed("plimsoll")
     except PackageNotFoundError:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from app.data.conversations import ConversationStore
 from app.data.records import Attachment, Message
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
 from app.ui.chat_state import NewChat, Opened, read_conversation
 from app.ui.reply_runner import ReplyRunner
 from app.ui.store_bridge import StoreBridge
+
+if TYPE_CHECKING:
+    from app.data.conversations import ConversationStore
 
 __all__ = ["Asker"]
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.data.conversations import ConversationStore
 from app.data.records import (
     Attachment,
     ContextEvent,
@@ -30,6 +29,9 @@ from app.ui.chat_views import message_view, path_views
 from app.ui.reply_runner import FinishedReply, ReplyRunner
 from app.ui.store_bridge import StoreBridge
 from app.ui.transcript.items import MessageAction, MessageView
+
+if TYPE_CHECKING:
+    from app.data.conversations import ConversationStore
 
 __all__ = ["ChatController"]
 

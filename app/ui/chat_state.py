@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from app.data.conversations import ConversationStore
 from app.data.records import ContextEvent, Conversation, Message, Siblings
 from app.engine.protocol import ChatPrompt, SamplingOptions
 from app.settings import Settings
 from app.ui.chat_prompt import chat_prompt, sampling_options
+
+if TYPE_CHECKING:
+    from app.data.conversations import ConversationStore
 
 __all__ = ["NewChat", "Opened", "read_conversation"]
 

@@ -42,6 +42,26 @@ __all__ = [
     "warm_up_steps",
 ]
 
+# What the first message on screen needs.
+_TRANSCRIPT: Final = (
+    "app.ui.transcript.stream_markdown",
+    "app.ui.transcript.bubble_row",
+    "app.ui.transcript.text_row",
+    "app.ui.transcript.code_row",
+    "app.ui.transcript.meta_row",
+    "app.ui.transcript.state_rows",
+    "app.ui.transcript.editor_row",
+    "app.ui.transcript.table_row",
+    "app.ui.transcript.formula_row",
+)
+_PAGES: Final = (
+    "app.ui.presenters.library",
+    "app.ui.presenters.downloads",
+    "app.ui.presenters.planner",
+    "app.ui.presenters.compare",
+    "app.ui.presenters.variants",
+    "app.ui.presenters.updates",
+)
 # Dialogs that a user may open at any time; their first opening should not wait for imports.
 _DIALOGS: Final = (
     "app.ui.dialogs.settings_dialog",
@@ -118,6 +138,11 @@ def make_inspector(program: Application) -> InspectorPresenter:
     )
     program.preferences.freed_bytes = inspector.freed_bytes
     program.context.draft_told.connect(inspector.show_draft)
+    inspector.fixes.summary_wanted.connect(program.context.summary_wanted)
+    inspector.explains_wanted.connect(
+        lambda explains: program.preferences.set_value("explain_panel", explains)
+    )
+    program.preferences.changed.connect(inspector.apply_setting)
     return inspector
 
 
@@ -239,11 +264,7 @@ def warm_up_steps(program: Application) -> Iterator[Step]:
     yield from imports("app.ui.presenters.library_scan", "app.ui.presenters.models")
     yield lambda: program.library
     yield program.scanner.scan
-    yield from imports("app.ui.transcript.pool", "app.ui.transcript.stream_markdown")
+    yield from imports(*_TRANSCRIPT)
     yield from imports("app.ui.presenters.summary")
     yield lambda: program.summary
-    yield from imports(*(f"app.ui.presenters.{page}" for page in _PAGES))
-    yield from imports(*_DIALOGS)
-
-
-_PAGES: Final = ("library", "downloads", "planner", "compare", "variants", "updates")
+    yield from imports(*_PAGES, *_DIALOGS)

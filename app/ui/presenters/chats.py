@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtWidgets import QFileDialog
 
-from app.data.conversations import ConversationStore
-from app.data.records import Conversation, SearchHit
 from app.data.state import StateFile
-from app.data.transfer.common import Imported, TransferError
-from app.data.transfer.reading import read_file
-from app.data.transfer.writing import Format, export_text
 from app.settings import atomic_write
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
+from app.ui.save_file import choose_target, file_stem, today
 from app.ui.shell import views
 from app.ui.shell.views import ChatEntry, Notice
 from app.ui.store_bridge import StoreBridge
 from app.ui.transcript.view import Transcript
+
+if TYPE_CHECKING:
+    from app.data.conversations import ConversationStore
+    from app.data.records import Conversation, SearchHit
+    from app.data.transfer.common import Imported
+    from app.data.transfer.writing import Format
 
 __all__ = ["ChatsPresenter"]
 
@@ -235,24 +238,23 @@ class ChatsPresenter(QObject):
 
     def export_all(self) -> None:
         """Ask for a file and write all conversations into it."""
-        self._ask_where("plimsoll-chats", None)
+        name = file_stem("Plimsoll chats", today())
+        self._ask_where(name, None)
 
     def _ask_where(self, name: str, keys: list[str] | None) -> None:
-        safe = "".join(c if c.isalnum() or c in " -_." else "_" for c in name).strip() or "chat"
-        dialog = QFileDialog(self._window, self.tr("Export"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        markdown, as_json = self.tr("Markdown (*.md)"), self.tr("JSON (*.json)")
-        dialog.setNameFilters([markdown, as_json])
-        dialog.setDefaultSuffix("md")
-        dialog.filterSelected.connect(
-            lambda chosen: dialog.setDefaultSuffix("json" if chosen == as_json else "md")
+        kinds = ((self.tr("Markdown"), "md"), (self.tr("JSON"), "json"))
+        choose_target(
+            self._window,
+            self.tr("Export"),
+            kinds,
+            file_stem(name),
+            lambda path: self.export_to(path, keys),
         )
-        dialog.selectFile(safe + ".md")
-        dialog.fileSelected.connect(lambda path: self.export_to(path, keys))
-        dialog.open()
 
     def export_to(self, path: str, keys: list[str] | None) -> None:
         """Write conversations (None: all) as JSON or Markdown, by the file's ending."""
+        from app.data.transfer.writing import export_text
+
         kind: Format = "json" if path.lower().endswith(".json") else "markdown"
 
         def work(store: ConversationStore) -> int:
@@ -285,6 +287,8 @@ class ChatsPresenter(QObject):
     @Slot(str)
     def import_from(self, path: str) -> None:
         """Read chats from a file of ours, of ChatGPT or of LM Studio."""
+        from app.data.transfer.common import TransferError
+        from app.data.transfer.reading import read_file
 
         def add(imported: Imported) -> None:
             self._store.do(

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.data.records import Conversation
 from app.data.state import LoadOutcome, StateFile
-from app.data.tunings import Tunings
-from app.engine.check import file_problem
 from app.engine.protocol import EngineMessage, Failed, Hello, Load, Loaded, LoadOptions, ModelInfo
 from app.engine.qt_client import EngineProcess, EngineState
 from app.logs import engine_log
 from app.settings import Settings
-from app.tuned import key_of, with_tuning
 from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.presenters.load_choices import changes_of, way_back, ways_out
 from app.ui.presenters.model_names import FileLook, look_at, named_by_path
 from app.ui.presenters.status import elsewhere, header_model, status_facts
 from app.ui.shell.views import Choice, Notice
+
+if TYPE_CHECKING:
+    from app.data.records import Conversation
+    from app.data.tunings import Tunings
 
 __all__ = ["EnginePresenter"]
 
@@ -101,6 +101,8 @@ class EnginePresenter(QObject):
         self.wanted.emit()
         path = str(Path(path).absolute())
 
+        from app.engine.check import file_problem
+
         def look() -> tuple[str | None, FileLook]:
             problem = file_problem(path)
             return problem, look_at(path) if problem is None else named_by_path(path)
@@ -150,12 +152,16 @@ class EnginePresenter(QObject):
     @property
     def tunings(self) -> Tunings | None:
         """What is known of this engine on this computer, None before it has said what it is."""
+        from app.data.tunings import Tunings
+
         hello = self._engine.state.hello
         return None if hello is None else Tunings(self.state, cpu=hello.cpu, engine=hello.engine)
 
     @property
     def tuning_key(self) -> str:
         """The name under which the model's tuning is kept, empty for none."""
+        from app.tuned import key_of
+
         return key_of(self.look(self._path or "").shape, self._asked)
 
     def look(self, path: str) -> FileLook:
@@ -183,6 +189,9 @@ class EnginePresenter(QObject):
         )
         if not self._settings.get("tune"):
             return self._asked
+        from app.data.tunings import Tunings
+        from app.tuned import with_tuning
+
         tunings = Tunings(self.state, cpu=hello.cpu, engine=hello.engine)
         return with_tuning(self._asked, tunings.get(self.tuning_key))
 

@@ -5,11 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.data.tunings import model_shape
-from gguf_tools.facts import read_facts
-from gguf_tools.header import HeaderError
-from gguf_tools.naming import parse_file_name, shown_name
-
 __all__ = ["FileLook", "look_at", "named_by_path"]
 
 
@@ -29,6 +24,10 @@ class FileLook:
 
 def look_at(path: str) -> FileLook:
     """Return what a model's header says; reads the disk."""
+    from app.data.tunings import model_shape
+    from gguf_tools.facts import read_facts
+    from gguf_tools.header import HeaderError
+
     try:
         facts = read_facts(path)
     except (HeaderError, OSError):
@@ -39,5 +38,9 @@ def look_at(path: str) -> FileLook:
 
 def named_by_path(path: str) -> FileLook:
     """Return what the path alone says; reads nothing."""
+    if not path:
+        return FileLook("")
+    from gguf_tools.naming import parse_file_name, shown_name
+
     file_name = Path(path).name
     return FileLook(shown_name(file_name), parse_file_name(file_name).quantization or "")

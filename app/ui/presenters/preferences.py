@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QCoreApplication, QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.engine.packs import backend_name, built_in_backends, engine_folder, find_packs
 from app.engine.qt_client import EngineProcess
 from app.paths import Paths
 from app.settings import SettingError, Settings, by_scope
@@ -20,7 +19,6 @@ from app.ui.shell.views import Notice
 from app.ui.store_bridge import StoreBridge
 from app.ui.theme import ThemeManager
 from app.ui.transcript.view import Transcript
-from app.version import version
 
 if TYPE_CHECKING:
     from app.ui.presenters.load_settings import LoadSettingsPresenter
@@ -239,7 +237,9 @@ class PreferencesPresenter(QObject):
 
     def open_about(self) -> None:
         """Show version, engine and folders."""
+        from app.engine.packs import backend_name
         from app.ui.dialogs.about import AboutDialog
+        from app.version import version
 
         hello = self._engine.state.hello
         facts = [(self.tr("Data folder"), str(self._paths.data))]
@@ -268,6 +268,8 @@ def _backends(found: set[str] | None) -> str:
     Args:
         found: names of the backends that have a device; None before the engine has told.
     """
+    from app.engine.packs import built_in_backends, engine_folder, find_packs
+
     held = dict.fromkeys(built_in_backends(engine_folder()), "")
     problems = {}
     for pack in find_packs():

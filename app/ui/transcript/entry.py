@@ -1,7 +1,8 @@
 """A message in the transcript: its view, its rows, and when its text is parsed.
 
 Entries are made for every message of a conversation, so making one costs next to nothing: the
-text is parsed when `open` is called, in steps that keep within a time.
+text is parsed when `open` is called, in steps that keep within a time. Only then is the parser
+imported, so that an empty window does not wait for it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Final
 from app.ui.transcript.blocks import plain_text
 from app.ui.transcript.items import MessageView
 from app.ui.transcript.rows import BlockRows, Row, RowKind
-from app.ui.transcript.stream_markdown import StreamMarkdown, parse_markdown
 
 __all__ = ["Entry"]
 
@@ -35,6 +35,8 @@ def _estimate(view: MessageView) -> int:
 
 
 def _body(text: str) -> BlockRows:
+    from app.ui.transcript.stream_markdown import StreamMarkdown
+
     stream = StreamMarkdown()
     stream.feed(text)
     return BlockRows(stream)
@@ -149,11 +151,10 @@ class Entry:
             if not live:
                 part.stream.finish()
         else:
-            stream = StreamMarkdown()
-            stream.feed(after)
+            other = _body(after)
             if not live:
-                stream.finish()
-            part.move_to(stream)
+                other.stream.finish()
+            part.move_to(other.stream)
         return part
 
     def sync(self) -> tuple[list[Row], list[Row]]:
@@ -245,6 +246,8 @@ class Entry:
         if self.view.role != "assistant":
             return self.view.text
         if self._answer is None or not self.is_open:
+            from app.ui.transcript.stream_markdown import parse_markdown
+
             return plain_text(parse_markdown(self.view.text))
         return plain_text(self._answer.stream.blocks)
 

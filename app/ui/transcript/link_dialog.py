@@ -8,8 +8,6 @@ from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from app.ui.transcript.markdown import is_safe_link
-
 __all__ = ["confirm_link", "shown_address"]
 
 
@@ -25,6 +23,8 @@ def confirm_link(parent: QWidget, href: str, opened: Callable[[str], None]) -> Q
 
     Returns the dialog, or None when the address may not be opened at all.
     """
+    from app.ui.transcript.markdown import is_safe_link
+
     if not is_safe_link(href) or not QUrl(href).isValid():
         return None
 

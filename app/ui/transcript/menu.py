@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QMenu, QTextEdit, QWidget
 from app.ui.transcript.controls import controls_for, tr
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
-from app.ui.transcript.markdown import links_in
 
 __all__ = ["message_menu"]
 
@@ -25,6 +24,8 @@ def message_menu(host: RowHost, entry: Entry, text: object, href: str) -> QMenu:
 
     ``text`` is the row under the mouse, if it has text of its own, ``href`` the link there.
     """
+    from app.ui.transcript.markdown import links_in
+
     menu = QMenu(host if isinstance(host, QWidget) else None)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     message = entry.view.id

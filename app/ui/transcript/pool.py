@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from PySide6.QtWidgets import QWidget
 
-from app.ui.transcript.bubble_row import BubbleRow
-from app.ui.transcript.code_row import CodeRow
-from app.ui.transcript.editor_row import EditorRow
 from app.ui.transcript.entry import Entry
-from app.ui.transcript.formula_row import FormulaRow
 from app.ui.transcript.host import RowHost, RowWidget
-from app.ui.transcript.meta_row import MetaRow
 from app.ui.transcript.rows import Row, RowKind
-from app.ui.transcript.state_rows import CutRow, NoteRow, ReasoningRow, WaitingRow
-from app.ui.transcript.table_row import TableRow
-from app.ui.transcript.text_row import TextRow
 
 __all__ = ["WidgetPool"]
 
 _SPARE: Final = 12
 
-_MAKERS: Final[dict[RowKind, Callable[[RowHost, QWidget], RowWidget]]] = {
-    RowKind.BUBBLE: BubbleRow,
-    RowKind.TEXT: TextRow,
-    RowKind.CODE: CodeRow,
-    RowKind.TABLE: TableRow,
-    RowKind.FORMULA: FormulaRow,
-    RowKind.REASONING: ReasoningRow,
-    RowKind.WAITING: WaitingRow,
-    RowKind.NOTE: NoteRow,
-    RowKind.META: MetaRow,
-    RowKind.CUT: CutRow,
-    RowKind.EDITOR: EditorRow,
-}
+_Maker: TypeAlias = Callable[[RowHost, QWidget], RowWidget]
+
+
+@lru_cache(maxsize=1)
+def _makers() -> dict[RowKind, _Maker]:
+    """Return what makes the rows, imported with the first message that is shown."""
+    from app.ui.transcript.bubble_row import BubbleRow
+    from app.ui.transcript.code_row import CodeRow
+    from app.ui.transcript.editor_row import EditorRow
+    from app.ui.transcript.formula_row import FormulaRow
+    from app.ui.transcript.meta_row import MetaRow
+    from app.ui.transcript.state_rows import CutRow, NoteRow, ReasoningRow, WaitingRow
+    from app.ui.transcript.table_row import TableRow
+    from app.ui.transcript.text_row import TextRow
+
+    return {
+        RowKind.BUBBLE: BubbleRow,
+        RowKind.TEXT: TextRow,
+        RowKind.CODE: CodeRow,
+        RowKind.TABLE: TableRow,
+        RowKind.FORMULA: FormulaRow,
+        RowKind.REASONING: ReasoningRow,
+        RowKind.WAITING: WaitingRow,
+        RowKind.NOTE: NoteRow,
+        RowKind.META: MetaRow,
+        RowKind.CUT: CutRow,
+        RowKind.EDITOR: EditorRow,
+    }
 
 
 class WidgetPool:
@@ -58,7 +66,7 @@ class WidgetPool:
         if found is not None:
             return found
         spare = self._spare.setdefault(row.kind, [])
-        made = spare.pop() if spare else _MAKERS[row.kind](self._host, self._parent)
+        made = spare.pop() if spare else _makers()[row.kind](self._host, self._parent)
         if id(made) in self._stale:
             self._stale.discard(id(made))
             made.restyle()

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from app.ui.transcript.blocks import Block, Code, Formula, Table, block_length, plain_text
-from app.ui.transcript.stream_markdown import StreamMarkdown
 from app.ui.transcript.table_slices import TableSlice, slices_of
+
+if TYPE_CHECKING:
+    from app.ui.transcript.stream_markdown import StreamMarkdown
 
 __all__ = ["BlockRows", "Row", "RowKind"]
 
