@@ -11,10 +11,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -22,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.compare.views import VariantChoice
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
@@ -69,20 +68,11 @@ class VariantsDialog(QDialog):
         self._said = QLabel(self)
         self._said.setProperty("kind", "small")
         self._said.setWordWrap(True)
-        other = QPushButton(self.tr("Other file…"), self)
-        other.clicked.connect(self._choose_file)
-        cancel = QPushButton(self.tr("Cancel"), self)
-        cancel.clicked.connect(self.reject)
-        self._take = QPushButton(self.tr("Compare these"), self)
-        self._take.setProperty("kind", "primary")
-        self._take.setDefault(True)
+        buttons = DialogButtons(self)
+        buttons.other(self.tr("Other file…")).clicked.connect(self._choose_file)
+        self._take = buttons.main(self.tr("Compare these"))
         self._take.clicked.connect(self._on_take)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(theme.px(8))
-        buttons.addWidget(other)
-        buttons.addStretch(1)
-        buttons.addWidget(cancel)
-        buttons.addWidget(self._take)
+        buttons.cancel()
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
@@ -90,7 +80,7 @@ class VariantsDialog(QDialog):
         column.addWidget(self.filter)
         column.addWidget(self.tree, 1)
         column.addWidget(self._said)
-        column.addLayout(buttons)
+        column.addWidget(buttons)
         open_size(self, theme, 520, 560)
         self._on_changed()
 

@@ -9,14 +9,13 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
-    QHBoxLayout,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from app.settings import Scope, Setting, declared
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
@@ -186,26 +185,17 @@ class CompareOptionsDialog(QDialog):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setWidget(page)
-        reset = QPushButton(self.tr("Reset all"), self)
-        reset.clicked.connect(self.form.reset_all)
-        cancel = QPushButton(self.tr("Cancel"), self)
-        cancel.clicked.connect(self.reject)
-        self._take = QPushButton(self.tr("Use"), self)
-        self._take.setProperty("kind", "primary")
-        self._take.setDefault(True)
+        buttons = DialogButtons(self)
+        buttons.other(self.tr("Reset all")).clicked.connect(self.form.reset_all)
+        self._take = buttons.main(self.tr("Use"))
         self._take.clicked.connect(self._on_take)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(theme.px(8))
-        buttons.addWidget(reset)
-        buttons.addStretch(1)
-        buttons.addWidget(cancel)
-        buttons.addWidget(self._take)
+        buttons.cancel()
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
         column.setSpacing(theme.px(12))
         column.addWidget(area, 1)
-        column.addLayout(buttons)
+        column.addWidget(buttons)
         open_size(self, theme, 560, 640)
 
     @Slot(bool)

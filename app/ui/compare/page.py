@@ -26,10 +26,11 @@ from app.ui.compare.setup import SetupCard
 from app.ui.compare.table import FigureTable
 from app.ui.compare.views import BarView, ColumnView, DotView, EarlierView, TableView
 from app.ui.elide import ElidedLabel
+from app.ui.empty_state import EmptyState
 from app.ui.icons import IconKeeper, icon_at_end
 from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
-from app.ui.save_report import choose_report
+from app.ui.save_file import choose_report, file_stem, today
 from app.ui.theme import ThemeManager
 
 __all__ = ["ComparePage"]
@@ -91,34 +92,24 @@ class _Nothing(QFrame):
         super().__init__()
         self.setObjectName("card")
         self._themes = themes
-        title = QLabel(self.tr("Two to six variants, one prompt"), self)
-        title.setProperty("kind", "heading")
-        title.setWordWrap(True)
-        title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        text = QLabel(
+        self.state = EmptyState(themes, "compare", self)
+        self.state.say(
+            self.tr("Two to six variants, one prompt"),
             self.tr(
                 "They answer one after another, each in an engine of its own. What a smaller file "
                 "gains in speed and loses in faithfulness stands beside what its bytes predict."
             ),
-            self,
         )
-        text.setProperty("kind", "dim")
-        text.setWordWrap(True)
-        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.choose = QPushButton(self.tr("Choose variants…"), self)
-        self.choose.setProperty("kind", "primary")
-        self._column = QVBoxLayout(self)
-        for widget in (title, text):
-            self._column.addWidget(widget)
-        self._column.addWidget(self.choose, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.choose = self.state.add_button(self.tr("Choose variants…"), primary=True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.state)
         themes.changed.connect(self._space)
         self._space()
 
     @Slot()
     def _space(self) -> None:
-        px = self._themes.theme.px
-        self._column.setContentsMargins(px(32), px(44), px(32), px(44))
-        self._column.setSpacing(px(12))
+        self.setMinimumHeight(self._themes.theme.px(320))
 
 
 class ComparePage(QWidget):
@@ -145,6 +136,7 @@ class ComparePage(QWidget):
         self._earlier: tuple[EarlierView, ...] = ()
         self._cards: dict[int, AnswerCard] = {}
         self._order: tuple[int, ...] = ()
+        self._labels: tuple[str, ...] = ()
         self._placed: dict[int, tuple[int, int]] = {}
         self.setup = SetupCard(themes)
         self.table = FigureTable(themes)
@@ -210,6 +202,10 @@ class ComparePage(QWidget):
         """Name the model whose variants are compared."""
         self._head.set_tag(model)
 
+    def _report_name(self) -> str:
+        """Return what a report is about: the model and its variants."""
+        return f"{self._head.tag()} {' '.join(self._labels)}".strip()
+
     def set_columns(self, columns: tuple[ColumnView, ...], *, running: bool) -> None:
         """Show the variants."""
         for key in [key for key in self._cards if key not in {view.key for view in columns}]:
@@ -221,6 +217,7 @@ class ComparePage(QWidget):
             card = self._cards.get(view.key) or self._new_card(view.key)
             card.set_view(view, running=running)
         self._order = tuple(view.key for view in columns)
+        self._labels = tuple(view.label for view in columns)
         self._empty.setVisible(not columns)
         self._lay_answers()
 
@@ -334,7 +331,8 @@ class ComparePage(QWidget):
 
     @Slot()
     def _choose_report(self) -> None:
-        choose_report(self, self.report_wanted.emit)
+        stem = file_stem(f"Compare {self._report_name()}", today())
+        choose_report(self, stem, self.report_wanted.emit)
 
     @Slot()
     def _space(self) -> None:

@@ -8,16 +8,14 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.ui import tasks
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.licences import LicencesDialog
 from app.ui.dialogs.sizes import open_size
 from app.ui.icons import pixmap
@@ -74,19 +72,14 @@ class AboutDialog(QDialog):
             shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(shown, row, 1)
-        copy = QPushButton(self.tr("Copy"), self)
+        buttons = DialogButtons(self)
+        copy = buttons.other(self.tr("Copy"))
         copy.setToolTip(self.tr("Copy these facts, for a fault report"))
         copy.clicked.connect(self.copy_report)
-        self.licences = QPushButton(self.tr("Licences"), self)
+        self.licences = buttons.other(self.tr("Licences"))
         self.licences.setToolTip(self.tr("Show the licences of everything Plimsoll is made of"))
         self.licences.clicked.connect(self.open_licences)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
-        foot = QHBoxLayout()
-        foot.addWidget(copy)
-        foot.addWidget(self.licences)
-        foot.addStretch(1)
-        foot.addWidget(buttons)
+        buttons.close_button()
         self._content = QWidget()
         facts_column = QVBoxLayout(self._content)
         facts_column.setContentsMargins(0, 0, 0, 0)
@@ -101,7 +94,7 @@ class AboutDialog(QDialog):
         column.setContentsMargins(side, side, side, theme.px(16))
         column.setSpacing(theme.px(12))
         column.addWidget(self._area, 1)
-        column.addLayout(foot)
+        column.addWidget(buttons)
         open_size(self, theme, 460, 340)
 
     def showEvent(self, event: QShowEvent) -> None:

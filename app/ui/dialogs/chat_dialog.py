@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QDialogButtonBox,
     QFrame,
     QHBoxLayout,
     QInputDialog,
@@ -23,11 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from app.settings import by_scope
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.presets import BUILT_IN, DEFAULT_PRESET, all_presets, preset_values
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
-from app.ui.look import set_look
 from app.ui.theme import ThemeManager
 
 __all__ = ["ChatDialog", "ChatSettings"]
@@ -123,20 +122,17 @@ class ChatDialog(QDialog):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setWidget(page)
-        self._buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
-        )
-        ok = self._buttons.button(QDialogButtonBox.StandardButton.Ok)
-        set_look(ok, "kind", "primary")
-        self._buttons.accepted.connect(self._on_accepted)
-        self._buttons.rejected.connect(self.reject)
+        buttons = DialogButtons(self)
+        self.take = buttons.main(self.tr("Use"))
+        self.take.clicked.connect(self._on_accepted)
+        buttons.cancel()
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
         column.setSpacing(theme.px(12))
         column.addWidget(name)
         column.addWidget(area, 1)
-        column.addWidget(self._buttons)
+        column.addWidget(buttons)
         self._fill_presets(settings.preset)
         open_size(self, theme, 560, 660)
 
@@ -227,7 +223,7 @@ class ChatDialog(QDialog):
     def _on_validity(self, valid: bool) -> None:
         if valid:
             self._say("")
-        self._buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(valid)
+        self.take.setEnabled(valid)
 
     @Slot()
     def _on_accepted(self) -> None:

@@ -10,7 +10,6 @@ from PySide6.QtCore import QDateTime, QLocale, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
-    QDialogButtonBox,
     QHeaderView,
     QLabel,
     QTreeWidget,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.numbers import grouped
 from app.ui.theme import ThemeManager
@@ -77,8 +77,8 @@ class ContextLogDialog(QDialog):
         newest = self.tree.topLevelItem(0)
         if newest is not None:
             newest.setExpanded(True)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = DialogButtons(self)
+        buttons.close_button()
         column = QVBoxLayout(self)
         column.setSpacing(theme.px(12))
         column.setContentsMargins(theme.px(18), theme.px(16), theme.px(18), theme.px(14))

@@ -6,7 +6,6 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QFrame,
     QGridLayout,
     QLabel,
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.actions import ACTIONS, Where, where_title
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
 
@@ -61,8 +61,8 @@ class KeyboardMapDialog(QDialog):
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setWidgetResizable(True)
         area.setWidget(page)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = DialogButtons(self)
+        buttons.close_button()
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)

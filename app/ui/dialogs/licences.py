@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
 
@@ -22,8 +23,8 @@ class LicencesDialog(QDialog):
         self.text.setReadOnly(True)
         self.text.setAccessibleName(self.tr("Licences of all parts of Plimsoll"))
         self.text.setFont(theme.code_font)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = DialogButtons(self)
+        buttons.close_button()
         column = QVBoxLayout(self)
         column.setContentsMargins(theme.px(18), theme.px(16), theme.px(18), theme.px(14))
         column.setSpacing(theme.px(12))

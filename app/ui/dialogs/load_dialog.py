@@ -11,13 +11,13 @@ from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QHBoxLayout,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from app.settings import by_scope
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
@@ -84,22 +84,13 @@ class LoadDialog(QDialog):
         self._everywhere = QCheckBox(
             self.tr("Use for all models that have no settings of their own"), self
         )
-        reset = QPushButton(self.tr("Reset all"), self)
-        reset.clicked.connect(self.form.reset_all)
-        cancel = QPushButton(self.tr("Cancel"), self)
-        cancel.clicked.connect(self.reject)
-        self._save = QPushButton(self.tr("Save"), self)
-        self._save.clicked.connect(self._on_save)
-        self._load = QPushButton(self.tr("Load again") if is_loaded else self.tr("Load"), self)
-        self._load.setProperty("kind", "primary")
-        self._load.setDefault(True)
+        buttons = DialogButtons(self)
+        buttons.other(self.tr("Reset all")).clicked.connect(self.form.reset_all)
+        self._load = buttons.main(self.tr("Load again") if is_loaded else self.tr("Load"))
         self._load.clicked.connect(self._on_load)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(theme.px(8))
-        buttons.addWidget(reset)
-        buttons.addStretch(1)
-        for button in (cancel, self._save, self._load):
-            buttons.addWidget(button)
+        self._save = buttons.second(self.tr("Save"))
+        self._save.clicked.connect(self._on_save)
+        buttons.cancel()
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
@@ -107,7 +98,7 @@ class LoadDialog(QDialog):
         column.addLayout(head)
         column.addLayout(self._middle, 1)
         column.addWidget(self._everywhere)
-        column.addLayout(buttons)
+        column.addWidget(buttons)
         open_size(self, theme, 560, 640)
 
     def set_used(self, used: Mapping[str, str]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.settings import by_scope
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.sizes import open_size
 from app.ui.theme import ThemeManager
@@ -83,8 +83,8 @@ class SettingsDialog(QDialog):
         middle = QHBoxLayout()
         middle.addLayout(left)
         middle.addWidget(area, 1)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
-        buttons.rejected.connect(self.reject)
+        buttons = DialogButtons(self)
+        buttons.close_button()
         column = QVBoxLayout(self)
         side = theme.px(16)
         column.setContentsMargins(side, side, side, side)

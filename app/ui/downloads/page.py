@@ -31,6 +31,7 @@ from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
 from app.ui.page_area import PageArea
+from app.ui.page_head import PageHead
 from app.ui.shell.bars import NoticeArea
 from app.ui.theme import ThemeManager
 from app.ui.wrapping import WrappingRow
@@ -79,7 +80,9 @@ class GetModelsPage(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._view: RepositoryView | None = None
-        self._make_head()
+        self.setObjectName("getModelsPage")
+        self._make_search()
+        self._head = PageHead(themes, self.tr("Get models"), (self.more,), self, self.back)
         self._make_results()
         self._make_repository()
         self.queue = DownloadQueue(themes, self)
@@ -100,7 +103,9 @@ class GetModelsPage(QWidget):
         self._area = PageArea(self._content, self)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self._area)
+        whole.setSpacing(0)
+        whole.addWidget(self._head)
+        whole.addWidget(self._area, 1)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.set_place(PlaceView(""))
@@ -109,10 +114,10 @@ class GetModelsPage(QWidget):
 
     # --- parts ---
 
-    def _make_head(self) -> None:
+    def _make_search(self) -> None:
         self._search_card = QFrame(self)
         self._search_card.setObjectName("card")
-        self.back = QToolButton(self._search_card)
+        self.back = QToolButton(self)
         self.back.setProperty("kind", "flat")
         self.back.setToolTip(self.tr("Back to the models on this computer"))
         self.back.setAccessibleName(self.tr("Back to the models on this computer"))
@@ -127,7 +132,7 @@ class GetModelsPage(QWidget):
         self.search = QPushButton(self.tr("Search"), self._search_card)
         self.search.setProperty("kind", "primary")
         self.search.clicked.connect(self._on_search)
-        self.more = QToolButton(self._search_card)
+        self.more = QToolButton(self)
         self.more.setProperty("kind", "flat")
         self.more.setToolTip(self.tr("Access token, folder, settings"))
         self.more.setAccessibleName(self.tr("Access token, folder, settings"))
@@ -135,12 +140,7 @@ class GetModelsPage(QWidget):
         self.more.clicked.connect(self._open_menu)
         self._place = ElidedLabel("", self._search_card, Qt.TextElideMode.ElideMiddle)
         self._place.setProperty("kind", "faint")
-        first = QWidget(self._search_card)
-        self._line = QHBoxLayout(first)
-        self._line.setContentsMargins(0, 0, 0, 0)
-        self._line.addWidget(self.back)
-        self._line.addWidget(self.field, 1)
-        self._search_row = WrappingRow(first, (self.search, self.more), self._search_card)
+        self._search_row = WrappingRow(self.field, (self.search,), self._search_card)
         self._search_column = QVBoxLayout(self._search_card)
         self._search_column.addWidget(self._search_row)
         self._search_column.addWidget(self._place)
@@ -231,7 +231,7 @@ class GetModelsPage(QWidget):
     def say_results(self, message: MessageView) -> None:
         """Say something in place of what was found."""
         self.results.set_rows(())
-        self.results_message.say(message)
+        self.results_message.show_view(message)
         self._results_stack.setCurrentWidget(self.results_message)
 
     def set_repository(self, view: RepositoryView, chosen: str = "") -> None:
@@ -255,7 +255,7 @@ class GetModelsPage(QWidget):
     def say_repository(self, message: MessageView) -> None:
         """Say something in place of the files."""
         self._view = None
-        self.files_message.say(message)
+        self.files_message.show_view(message)
         self._files_stack.setCurrentWidget(self.files_message)
 
     def search_for(self, text: str) -> None:
@@ -346,18 +346,17 @@ class GetModelsPage(QWidget):
     def _apply_theme(self) -> None:
         theme = self._themes.theme
         side, gap = theme.px(22), theme.px(14)
-        self._column.setContentsMargins(side, theme.px(16), side, theme.px(16))
+        self._column.setContentsMargins(side, theme.px(6), side, theme.px(16))
         self._column.setSpacing(gap)
         self._middle.setSpacing(gap)
         pad = theme.px(12)
         self._search_column.setContentsMargins(pad, pad, pad, theme.px(9))
         self._search_column.setSpacing(theme.px(7))
-        self._line.setSpacing(theme.px(8))
         for widget in (self.search, self.field):
             widget.setFixedHeight(theme.px(34))
         for button in (self.back, self.more):
-            button.setFixedSize(theme.px(32), theme.px(32))
-        self._search_row.set_sizes(theme.px(8), theme.px(32 + _LEAST_FIELD_PX))
+            button.setFixedWidth(theme.px(32))
+        self._search_row.set_sizes(theme.px(8), theme.px(_LEAST_FIELD_PX))
         inner = theme.px(6)
         self._left_column.setContentsMargins(inner, inner, inner, inner)
         self._right_column.setContentsMargins(inner, theme.px(12), inner, theme.px(10))
@@ -369,7 +368,8 @@ class GetModelsPage(QWidget):
         for widget in (self.download, self.token):
             widget.setFixedHeight(theme.px(32))
         self._arrange()
-        self.setStyleSheet(f"#getModelsContent {{ background: {theme.css('background')}; }}")
+        ground = theme.css("background")
+        self.setStyleSheet(f"#getModelsPage, #getModelsContent {{ background: {ground}; }}")
 
 
 def _may_fetch(row: FileView | None) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
-    QDialogButtonBox,
     QLabel,
     QLineEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.theme import ThemeManager
 
 __all__ = ["TokenDialog"]
@@ -58,18 +57,14 @@ class TokenDialog(QDialog):
         self.error.setProperty("kind", "error")
         self.error.setWordWrap(True)
         self.error.hide()
-        box = QDialogButtonBox(self)
-        self.keep = QPushButton(self.tr("Keep"), self)
-        self.keep.setProperty("kind", "primary")
+        box = DialogButtons(self)
+        self.keep = box.main(self.tr("Keep"))
         self.keep.setEnabled(False)
-        box.addButton(self.keep, QDialogButtonBox.ButtonRole.AcceptRole)
-        box.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.forget = QPushButton(self.tr("Remove the token"), self)
-        box.addButton(self.forget, QDialogButtonBox.ButtonRole.DestructiveRole)
+        box.cancel()
+        self.forget = box.other(self.tr("Remove the token"))
         self.forget.setVisible(kept)  # after it was added, which shows a button
         self.keep.clicked.connect(self._on_keep)
         self.forget.clicked.connect(self._on_forget)
-        box.rejected.connect(self.reject)
         column = QVBoxLayout(self)
         side = theme.px(20)
         column.setContentsMargins(side, side, side, side)

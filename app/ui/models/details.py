@@ -14,12 +14,12 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
-    QPushButton,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
 from app.ui.models.views import ModelDetails, TypeView
@@ -130,12 +130,8 @@ class DetailsDialog(QDialog):
         middle.addWidget(self._facts(details), 4)
         middle.addLayout(right, 6)
 
-        close = QPushButton(self.tr("Close"), self)
-        close.setDefault(True)
-        close.clicked.connect(self.accept)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(close)
+        buttons = DialogButtons(self)
+        buttons.close_button().setDefault(True)
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
@@ -143,7 +139,7 @@ class DetailsDialog(QDialog):
         column.addLayout(top)
         column.addWidget(path)
         column.addLayout(middle, 1)
-        column.addLayout(foot)
+        column.addWidget(buttons)
         open_size(self, theme, 980, 640)
         self._on_search("")
         self.search.setFocus()

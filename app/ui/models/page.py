@@ -30,6 +30,7 @@ from app.ui.models.toolbar import Toolbar
 from app.ui.models.tree import LibraryTree
 from app.ui.models.views import FitView, GroupView, LibraryView, ScanView, VariantView
 from app.ui.page_area import PageArea
+from app.ui.page_head import PageHead
 from app.ui.shell.bars import NoticeArea
 from app.ui.shell.drop_hint import DropHint
 from app.ui.theme import ThemeManager
@@ -56,6 +57,7 @@ class ModelsPage(QWidget):
         scan_requested(), cancel_requested()
         folder_requested(), files_requested(), paths_dropped(list of str)
         get_models_requested()
+        measure_requested(): main memory is to be measured again.
     """
 
     shown = Signal()
@@ -76,9 +78,11 @@ class ModelsPage(QWidget):
     files_requested = Signal()
     paths_dropped = Signal(object)
     get_models_requested = Signal()
+    measure_requested = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("modelsPage")
         self.setAcceptDrops(True)
         self._themes = themes
         self._view = LibraryView()
@@ -107,13 +111,17 @@ class ModelsPage(QWidget):
         self._inner.addWidget(self._stack, 1)
         self._inner.addWidget(self._rule)
         self._inner.addWidget(self.actions_bar)
+        buttons = (self.toolbar.add_button, self.toolbar.get_button)
+        self._head = PageHead(themes, self.tr("Models"), buttons, self)
         self._column = QVBoxLayout(self._content)
         self._column.addWidget(self.toolbar)
         self._column.addWidget(self.notices)
         self._column.addWidget(self._card, 1)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(PageArea(self._content, self))
+        whole.setSpacing(0)
+        whole.addWidget(self._head)
+        whole.addWidget(PageArea(self._content, self), 1)
         self._hint = DropHint(themes, self)
         self._connect()
         themes.changed.connect(self._apply_theme)
@@ -136,9 +144,9 @@ class ModelsPage(QWidget):
         self.tree.set_fits(fits)
         self._refresh()
 
-    def set_basis(self, words: str) -> None:
-        """Say what predictions rest on."""
-        self._view = replace(self._view, basis=words)
+    def set_basis(self, words: str, *, is_rough: bool = False) -> None:
+        """Say what predictions rest on, and whether that can be measured better."""
+        self._view = replace(self._view, basis=words, is_rough=is_rough)
         self.toolbar.set_library(self._view)
         self.toolbar.set_scan(self._scan)
 
@@ -280,6 +288,7 @@ class ModelsPage(QWidget):
         bar.sort_changed.connect(tree.set_sort)
         bar.scan_requested.connect(self.scan_requested)
         bar.cancel_requested.connect(self.cancel_requested)
+        bar.measure_requested.connect(self.measure_requested)
         for source in (bar, nothing):
             source.folder_requested.connect(self.folder_requested)
             source.get_models_requested.connect(self.get_models_requested)
@@ -387,9 +396,10 @@ class ModelsPage(QWidget):
     @Slot()
     def _apply_theme(self) -> None:
         theme = self._themes.theme
-        self._column.setContentsMargins(theme.px(22), theme.px(16), theme.px(22), theme.px(16))
+        self._column.setContentsMargins(theme.px(22), theme.px(6), theme.px(22), theme.px(16))
         self._column.setSpacing(theme.px(14))
         self._inner.setContentsMargins(theme.px(8), theme.px(4), theme.px(4), 0)
         self._inner.setSpacing(0)
         self._card.setMinimumHeight(theme.px(_LEAST_PX))
-        self.setStyleSheet(f"#modelsContent {{ background: {theme.css('background')}; }}")
+        ground = theme.css("background")
+        self.setStyleSheet(f"#modelsPage, #modelsContent {{ background: {ground}; }}")

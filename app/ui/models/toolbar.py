@@ -31,13 +31,16 @@ _KEY = int(Qt.ItemDataRole.UserRole)
 
 
 class Toolbar(QFrame):
-    """Search, filter and order; adding, looking again, getting models; counts or the scan.
+    """Search, filter and order; looking again; counts or the scan.
+
+    Its buttons that add models stand in the head of the page.
 
     Signals:
         query_changed(str), filter_changed(str), sort_changed(str)
         scan_requested(), cancel_requested(): look for models, or stop looking.
         folder_requested(), files_requested(): something is to be added.
         get_models_requested(): models are to be found on the internet.
+        measure_requested(): what predictions rest on is to be measured again.
     """
 
     query_changed = Signal(str)
@@ -48,6 +51,7 @@ class Toolbar(QFrame):
     folder_requested = Signal()
     files_requested = Signal()
     get_models_requested = Signal()
+    measure_requested = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -88,6 +92,12 @@ class Toolbar(QFrame):
         self._summary.setProperty("kind", "faint")
         self._basis = ElidedLabel("", self)
         self._basis.setProperty("kind", "faint")
+        self._measure = QPushButton(self.tr("Measure again"), self)
+        self._measure.setProperty("kind", "small")
+        self._measure.setToolTip(
+            self.tr("Other programs slowed the measurement of the memory down; takes a second")
+        )
+        self._measure.clicked.connect(self.measure_requested)
         self._progress = QProgressBar(self)
         self._progress.setRange(0, _STEPS)
         self._progress.setTextVisible(False)
@@ -96,7 +106,7 @@ class Toolbar(QFrame):
         self._cancel.setProperty("kind", "small")
         self._cancel.clicked.connect(self.cancel_requested)
 
-        others = (self.filter, self.sort, self._add, self._again, self._get)
+        others = (self.filter, self.sort, self._again)
         self._top = WrappingRow(self.search, others, self)
         self._foot = QWidget(self)
         self._low = QHBoxLayout(self._foot)
@@ -104,6 +114,7 @@ class Toolbar(QFrame):
         self._low.addWidget(self._summary)
         self._low.addStretch(1)
         self._low.addWidget(self._basis)
+        self._low.addWidget(self._measure)
         self._low.addWidget(self._progress)
         self._low.addWidget(self._cancel)
         self._column = QVBoxLayout(self)
@@ -118,6 +129,11 @@ class Toolbar(QFrame):
     def add_button(self) -> QPushButton:
         """The button that offers folders and files."""
         return self._add
+
+    @property
+    def get_button(self) -> QPushButton:
+        """The button that leads to models on the internet."""
+        return self._get
 
     def set_library(self, view: LibraryView) -> None:
         """Show counts, what predictions rest on, and the places to choose from."""
@@ -142,6 +158,7 @@ class Toolbar(QFrame):
         self._cancel.setVisible(running)
         self._again.setEnabled(not running)
         self._basis.setVisible(not running)
+        self._measure.setVisible(not running and self._library.is_rough)
         if scan is None:
             self._summary.setText(self._library.summary)
             return
@@ -201,7 +218,7 @@ class Toolbar(QFrame):
         self._foot.setFixedHeight(theme.px(24))
         self._progress.setMinimumWidth(theme.px(48))  # it gives way to words
         self._progress.setMaximumWidth(theme.px(180))
-        for widget in (self.search, self.filter, self.sort, self._add, self._get):
+        for widget in (self.search, self.filter, self.sort):
             widget.setFixedHeight(theme.px(34))
         self._again.setFixedSize(theme.px(34), theme.px(34))
         for box in (self.filter, self.sort):

@@ -6,14 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextOption
 from PySide6.QtWidgets import (
     QDialog,
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.theme import ThemeManager
 
 __all__ = ["TrashDialog"]
@@ -48,23 +47,17 @@ class TrashDialog(QDialog):
         names.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         names.setTabChangesFocus(True)
         names.setFixedHeight(theme.px(32 + 36 * min(len(files), 4)))
-        self.cancel = QPushButton(self.tr("Cancel"), self)
-        self.cancel.setDefault(True)
-        self.cancel.clicked.connect(self.reject)
-        self.confirm = QPushButton(self.tr("Move to the trash"), self)
-        self.confirm.setProperty("kind", "danger")
+        buttons = DialogButtons(self)
+        self.confirm = buttons.danger(self.tr("Move to the trash"))
         self.confirm.clicked.connect(self.accept)
-        row = QHBoxLayout()
-        row.setSpacing(theme.px(8))
-        row.addStretch(1)
-        row.addWidget(self.cancel)
-        row.addWidget(self.confirm)
+        self.cancel = buttons.cancel()
+        self.cancel.setDefault(True)
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
         column.setSpacing(theme.px(12))
         for widget in (heading, text, names):
             column.addWidget(widget)
-        column.addLayout(row)
+        column.addWidget(buttons)
         self.resize(theme.px(520), self.sizeHint().height())
         self.cancel.setFocus()

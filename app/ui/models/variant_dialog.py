@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
 from app.ui.models.variant_table import VariantTable
@@ -106,19 +107,16 @@ class VariantDialog(QDialog):
         self.progress.setRange(0, 1000)
         self.progress.setTextVisible(False)
         self.progress.setAccessibleName(self.tr("Making the variant"))
-        self.close_button = QPushButton(self.tr("Close"), self)
-        self.close_button.clicked.connect(self.reject)
-        self.cancel = QPushButton(self.tr("Cancel"), self)
-        self.cancel.clicked.connect(self.cancel_requested)
-        self.start = QPushButton(self.tr("Make it"), self)
-        self.start.setProperty("kind", "primary")
-        self.start.setDefault(True)
+        buttons = DialogButtons(self)
+        self.start = buttons.main(self.tr("Make it"))
         self.start.clicked.connect(self._on_start)
+        self.stop = buttons.other(self.tr("Stop"))
+        self.stop.clicked.connect(self.cancel_requested)
+        self.close_button = buttons.close_button()
         foot = QHBoxLayout()
         foot.setSpacing(theme.px(8))
         foot.addWidget(self._words, 1)
-        for button in (self.close_button, self.cancel, self.start):
-            foot.addWidget(button)
+        foot.addWidget(buttons)
         column = QVBoxLayout(self)
         side = theme.px(18)
         column.setContentsMargins(side, side, side, side)
@@ -162,7 +160,7 @@ class VariantDialog(QDialog):
         """Show how far the work is (0 to 1), or that none runs."""
         self._is_running = share is not None
         self.progress.setVisible(self._is_running)
-        self.cancel.setVisible(self._is_running)
+        self.stop.setVisible(self._is_running)
         self.start.setVisible(not self._is_running)
         if share is not None:
             self.progress.setValue(round(share * 1000))

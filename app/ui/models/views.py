@@ -114,12 +114,14 @@ class ScanView:
 class LibraryView:
     """All there is to show. ``summary`` counts it, ``basis`` says what predictions rest on.
 
-    ``budget_title`` heads the column of budgets ("Memory at 8K").
+    ``is_rough``: other programs disturbed the measurement that they rest on. ``budget_title`` heads
+    the column of budgets ("Memory at 8K").
     """
 
     groups: tuple[GroupView, ...] = ()
     summary: str = ""
     basis: str = ""
+    is_rough: bool = False
     budget_title: str = ""
     sources: tuple[str, ...] = ()
     hidden: int = 0

@@ -28,7 +28,7 @@ from app.ui.planner.growth_chart import GrowthChart
 from app.ui.planner.model_popup import ModelPopup
 from app.ui.planner.table import PlannerTable
 from app.ui.planner.views import ExampleView
-from app.ui.save_report import choose_report
+from app.ui.save_file import choose_report, file_stem, today
 from app.ui.theme import ThemeManager
 
 __all__ = ["PlannerPage"]
@@ -249,7 +249,8 @@ class PlannerPage(QWidget):
 
     @Slot()
     def _choose_report(self) -> None:
-        choose_report(self, self.report_wanted.emit)
+        stem = file_stem(f"Plan {self.form.model.currentText()}", today())
+        choose_report(self, stem, self.report_wanted.emit)
 
     @Slot()
     def _space(self) -> None:

@@ -26,7 +26,7 @@ def picker_entries(
     hidden: Collection[Path] = frozenset(),
     loaded: str | None = None,
 ) -> tuple[views.ModelEntry, ...]:
-    """Return what can be chosen in the order given, then what can't with the reason.
+    """Return what can be chosen by name, the largest variant first; then what can't and why.
 
     Args:
         entries: what the library found.
@@ -35,7 +35,10 @@ def picker_entries(
     """
     offered = [e for e in entries if e.kind in _OFFERED and e.path not in hidden]
     names = Counter(_said(entry) for entry in offered)
-    rows = sorted(offered, key=lambda entry: not entry.usable)
+    rows = sorted(
+        offered,
+        key=lambda e: (not e.usable, e.shown_name.casefold(), -e.size_bytes, str(e.path)),
+    )
     return tuple(_view(entry, loaded, alone=names[_said(entry)] == 1) for entry in rows)
 
 
@@ -63,7 +66,7 @@ def _view(entry: ModelEntry, loaded: str | None, *, alone: bool) -> views.ModelE
         name=entry.shown_name,
         quantization=entry.quantization or "",
         size_bytes=entry.size_bytes,
-        context_tokens=entry.context_length,
+        context_tokens=entry.context_length if alone else None,  # there is room for one of them
         found_in=found_in,
         problem=entry.problem,
         reason=clause_of(entry),

@@ -6,7 +6,6 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QApplication,
-    QDialogButtonBox,
     QInputDialog,
     QLabel,
     QLineEdit,
@@ -173,7 +172,7 @@ def test_settings_of_a_chat_come_back_as_given(qtbot: QtBot, themes: ThemeManage
     assert dialog.settings() == given
     assert not dialog._changed.isVisible()
     with qtbot.waitSignal(dialog.applied) as applied:
-        dialog._buttons.button(QDialogButtonBox.StandardButton.Ok).click()
+        dialog.take.click()
     assert applied.args == [given]
 
 
@@ -241,7 +240,7 @@ def test_a_fault_keeps_a_chat_from_being_changed(qtbot: QtBot, themes: ThemeMana
     assert isinstance(field, QLineEdit)
     field.setText("7")
     field.textEdited.emit("7")
-    assert not dialog._buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled()
+    assert not dialog.take.isEnabled()
     with qtbot.assertNotEmitted(dialog.applied):
         dialog._on_accepted()
 

@@ -126,10 +126,10 @@ def test_while_it_is_made_nothing_can_be_changed(qtbot: QtBot, dialog: VariantDi
     assert not any(w.isEnabled() for w in (dialog.table, dialog.target, dialog.imatrix))
     assert dialog.start.isHidden()
     with qtbot.waitSignal(dialog.cancel_requested):
-        dialog.cancel.click()
+        dialog.stop.click()
     dialog.set_progress(None)
     assert dialog.table.isEnabled()
-    assert dialog.cancel.isHidden()
+    assert dialog.stop.isHidden()
 
 
 def test_an_importance_matrix_is_told(qtbot: QtBot, dialog: VariantDialog) -> None:

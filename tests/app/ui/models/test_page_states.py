@@ -135,10 +135,11 @@ def test_nothing_is_cut_or_covered(
     for _ in range(5):
         QApplication.processEvents()
     bar, foot = page.toolbar, page.actions_bar
-    controls = [bar.search, bar.filter, bar.sort, bar._add, bar._again, bar._get]
+    controls = [bar.search, bar.filter, bar.sort, bar._again]
+    head = [bar.add_button, bar.get_button]
     buttons = [foot.chat, foot.more]
     buttons += [b for b in (foot.details, foot.plan, foot.make, foot.compare) if b.isVisible()]
-    for holder, widgets in ((bar, controls), (foot, buttons)):
+    for holder, widgets in ((page._head, head), (bar, controls), (foot, buttons)):
         places: list[QRect] = []
         for widget in widgets:
             assert widget.isVisible()

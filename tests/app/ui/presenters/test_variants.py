@@ -96,7 +96,7 @@ def test_a_cancelled_variant_leaves_nothing(
     assert dialog.isVisible()
     dialog.close()
     with qtbot.waitSignal(presenter.told, timeout=_WAIT_MS) as told:
-        dialog.cancel.click()
+        dialog.stop.click()
     assert told.args == ["Cancelled; nothing was kept.", "info"]
     assert list(paths.models.iterdir()) == []
     assert presenter.dialog is None
