@@ -83,7 +83,12 @@ class Bench:
         program = self.program
         self.until(lambda: program.engine.state.status == "ready")
         self.until(lambda: program.inspector._panel is not None)
-        self.until(lambda: program.inspector._planner.bandwidth is not None)
+        self.until(
+            lambda: (
+                (plan := program.inspector.session.plan) is not None
+                and plan.devices[0].bandwidth_basis == "measured"
+            )
+        )
         values = {"temperature": 0.0, "max_tokens": self.tokens}
         program.controller.set_chat_values(None, "Precise", values)
         program.context.send(PROMPT)

@@ -66,7 +66,12 @@ class Scene:
         self.until(lambda: program.inspector.session.plan is not None)
         self.until(lambda: program.inspector._panel is not None)
         self.until(lambda: program.inspector._panel.growth.plot.plot is not None)
-        self.until(lambda: program.inspector._planner.bandwidth is not None)
+        self.until(
+            lambda: (
+                (plan := program.inspector.session.plan) is not None
+                and plan.devices[0].bandwidth_basis == "measured"
+            )
+        )
         self.pause(1.5)
 
     def reload(self, n_ctx: int) -> None:

@@ -16,7 +16,10 @@ from app.data.library.entries import ModelEntry
 from app.data.library.fit import VariantFit
 from app.data.library.scan import ScanProgress
 from app.data.state import StateFile
+from app.engine.bandwidth import LARGE_BYTES
 from app.engine.qt_client import EngineProcess, EngineState
+from app.engine.threads import clamp_threads
+from app.machine import bandwidth_for
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.main_window import MainWindow
@@ -39,6 +42,7 @@ from app.ui.shell.views import Notice, Severity
 from app.ui.theme import ThemeManager
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
+from inspector.records import BandwidthRecord
 
 __all__ = ["LibraryPresenter"]
 
@@ -57,6 +61,7 @@ class LibraryPresenter(QObject):
         compare_wanted(tuple of str): two to six variants are to be compared.
         make_wanted(str, str): a variant of a model is to be made; its path and title.
         get_models_wanted(): models are to be found on the internet.
+        bandwidth_known(): main memory was measured; others predict with it as well.
     """
 
     chat_wanted = Signal(str)
@@ -65,6 +70,7 @@ class LibraryPresenter(QObject):
     compare_wanted = Signal(object)
     make_wanted = Signal(str, str)
     get_models_wanted = Signal()
+    bandwidth_known = Signal()
 
     def __init__(
         self,
@@ -83,6 +89,7 @@ class LibraryPresenter(QObject):
         self._scanner = scanner
         self._choices = choices
         self._settings = settings
+        self._state = state
         self._engine = engine
         self._window = window
         self._themes = themes
@@ -131,6 +138,7 @@ class LibraryPresenter(QObject):
         page.revealed.connect(lambda key: reveal(Path(key)))
         page.scan_requested.connect(scanner.scan)
         page.cancel_requested.connect(scanner.cancel)
+        page.measure_requested.connect(self._measure_again)
 
     @property
     def is_planning(self) -> bool:
@@ -170,11 +178,51 @@ class LibraryPresenter(QObject):
             loaded=self._loaded,
             budget_context=self._budget_context(),
             basis=basis_line(self._machine) if self._scanner.entries else "",
+            is_rough=self._is_rough,
             seconds=self._scanner.seconds,
         )
         looked_in = dict.fromkeys(place.source for place in self._scanner.places)
         self.page.set_library(view, tuple(looked_in))
         self.page.set_fits(self._fits)
+        self._plan()
+
+    @property
+    def _is_rough(self) -> bool:
+        """Tell whether predictions rest on a bandwidth that was measured while busy."""
+        machine = self._machine
+        return (
+            bool(self._scanner.entries)
+            and machine is not None
+            and not machine.accelerators
+            and machine.cpu.measured_busy
+        )
+
+    @Slot()
+    def _measure_again(self) -> None:
+        """Measure main memory anew and plan with it; not beside a reply, which would disturb it."""
+        hello = self._engine.state.hello
+        if hello is None or self._engine.state.status not in {"idle", "ready"}:
+            return
+        state, threads = self._state, clamp_threads(None)
+
+        def done(_record: BandwidthRecord) -> None:
+            self.refresh_predictions()
+            self.bandwidth_known.emit()
+
+        def failed(error: Exception) -> None:
+            if not isinstance(error, MemoryError):
+                raise error
+            self.tell(self.tr("There is no room to measure the memory's bandwidth."), "warning")
+
+        tasks.run(
+            lambda: bandwidth_for(state, hello.cpu, threads, LARGE_BYTES, again=True),
+            done, failed, self,
+        )  # fmt: skip
+
+    @Slot()
+    def refresh_predictions(self) -> None:
+        """Plan anew: what predictions rest on was measured better."""
+        self._plan_anew()
         self._plan()
 
     def _budget_context(self) -> int:
@@ -286,7 +334,8 @@ class LibraryPresenter(QObject):
     def _on_machine(self, machine: Machine) -> None:
         before, self._machine = self._machine, machine
         if basis_line(machine) != basis_line(before):
-            self.page.set_basis(basis_line(machine) if self._scanner.entries else "")
+            words = basis_line(machine) if self._scanner.entries else ""
+            self.page.set_basis(words, is_rough=self._is_rough)
             # What was planned with other figures is planned again, after this round.
             self._planned.clear()
 

@@ -16,7 +16,7 @@ from app.paths import starter_model
 from app.ui.models.views import FitView, GroupKind, GroupView, LibraryView, VariantView
 from app.ui.models.words import context
 from app.ui.numbers import grouped
-from gguf_tools.machine import Machine
+from gguf_tools.machine import MEASURED_BUSY, Machine
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate
 from inspector.widgets.text import basis_word
 
@@ -53,6 +53,7 @@ def library_view(
     loaded: str | None = None,
     budget_context: int | None = None,
     basis: str = "",
+    is_rough: bool = False,
     seconds: float | None = None,
 ) -> LibraryView:
     """Return the whole page's view.
@@ -63,6 +64,7 @@ def library_view(
         loaded: path of the model that is loaded.
         budget_context: tokens that the budgets are planned with.
         basis: what the predictions rest on, in words.
+        is_rough: that was measured while other programs ran.
         seconds: what the last scan took.
     """
     groups = [_group(group, hidden, loaded) for group in arranged.groups]
@@ -83,6 +85,7 @@ def library_view(
         groups=tuple(groups),
         summary=_summary(arranged, hidden, seconds),
         basis=basis,
+        is_rough=is_rough,
         budget_title=_tr("Memory at %1", context(budget_context)) if budget_context else "",
         sources=tuple(sources) if len(sources) > 1 else (),
         hidden=sum(row.is_hidden for row in every),
@@ -306,12 +309,13 @@ def _decode_words(fit: VariantFit) -> str:
     if fit.decode_high_per_s is None or fit.decode_ceiling_per_s is None:
         return _tr("No prediction: the memory's bandwidth is not known.")
     return _tr(
-        "Predicted %1 to %2 with an empty cache, at most %3: memory is read at %4 (%5).",
+        "Predicted %6: %1 to %2 with an empty cache, at most %3 as memory is read at %4 (%5).",
         f"{fit.decode_low_per_s or 0:.3g}",
         format_rate(fit.decode_high_per_s),
         format_rate(fit.decode_ceiling_per_s),
         format_bandwidth(fit.bandwidth_bytes_per_s),
-        basis_word(fit.bandwidth_basis),
+        _basis_words(fit.bandwidth_basis, fit.bandwidth_note),
+        fit.decode_words,
     )
 
 
@@ -327,8 +331,12 @@ def basis_line(machine: Machine | None) -> str:
         "Predicted for %1 · %2 %3",
         _short(device.description or device.name),
         format_bandwidth(rate),
-        basis_word(device.bandwidth_basis),
+        _basis_words(device.bandwidth_basis, device.bandwidth_note),
     )
+
+
+def _basis_words(basis: str, note: str) -> str:
+    return _tr("measured while busy") if MEASURED_BUSY in note else basis_word(basis)
 
 
 def _short(name: str) -> str:

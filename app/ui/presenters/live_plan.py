@@ -38,7 +38,6 @@ class LivePlan:
         self.options = LoadOptions()
         self.path: str | None = None
         self.facts: ModelFacts | None = None
-        self.bandwidth: BandwidthRecord | None = None
         self._engine_values: dict[str, Any] = {}
         self._plan: Plan | None = None
 
@@ -50,13 +49,10 @@ class LivePlan:
             return False
         self.path = path
         self.facts = None
-        self.bandwidth = None
         return True
 
     def loaded(self, model: ModelInfo) -> None:
         """Take what the engine made of settings that were left to it."""
-        if model.threads != self.threads:
-            self.bandwidth = None  # it was probed with as many as were asked for
         self.options = msgspec.structs.replace(
             as_loaded(self.options, model),
             threads=model.threads,
@@ -94,11 +90,10 @@ class LivePlan:
         self._plan = None
         if facts is None or not facts.loadable:
             return None
-        if self.bandwidth is None:
-            size = probe_size(facts.bytes_read_per_token or 0)
-            self.bandwidth = kept_bandwidth(self._state, hello.cpu, self.threads, size)
+        size = probe_size(facts.bytes_read_per_token or 0)
+        bandwidth = kept_bandwidth(self._state, hello.cpu, self.threads, size)
         values = msgspec.to_builtins(self.options) | self._engine_values
-        machine = machine_for(hello, self.bandwidth, self.options.devices)
+        machine = machine_for(hello, bandwidth, self.options.devices)
         try:
             plan = make_plan(facts, load_settings(values, facts), machine)
         except ValueError:
@@ -120,10 +115,7 @@ class LivePlan:
         """Keep what memory gave a reply; tell whether that is more than any probe had found."""
         rates = [rate for sample in samples if (rate := read_rate(plan, sample)) is not None]
         best = max(rates, key=lambda item: item[1], default=None)
-        if best is None or not keep_decoded(self._state, hello.cpu, self.threads, *best):
-            return False
-        self.bandwidth = None  # `plan` takes what is known now
-        return True
+        return best is not None and keep_decoded(self._state, hello.cpu, self.threads, *best)
 
     @property
     def _model(self) -> str:
