@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gguf_tools.units import (
+    ceil_div,
+    format_bandwidth,
     format_bytes,
-    format_decimal_bytes,
+    format_count,
     format_figure,
-    format_flops,
-    format_percent,
     format_rate,
+    format_seconds,
+    round_up,
 )
 
 
@@ -21,6 +23,8 @@ from gguf_tools.units import (
         (0.4567, "0.457"),
         (7.604, "7.6"),
         (92.44, "92.4"),
+        (99.4, "99.4"),
+        (100.0, "100"),
         (5580.2, "5,580"),
         (123347.0, "123,347"),
     ],
@@ -29,21 +33,83 @@ def test_figures_have_no_exponent(value: float | None, text: str) -> None:
     assert format_figure(value) == text
 
 
-def test_large_figures_are_grouped() -> None:
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "unknown"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (-1536, "-1.50 KiB"),
+        ((1 << 20) - 1, "1,024 KiB"),
+        (1 << 20, "1.00 MiB"),
+        (10 << 20, "10.0 MiB"),
+        (100 << 20, "100 MiB"),
+        (1006 << 20, "1,006 MiB"),
+        (3 << 30, "3.00 GiB"),
+        (5 << 40, "5.00 TiB"),
+        (7 << 50, "7.00 PiB"),
+    ],
+)
+def test_sizes_are_binary(value: int | None, text: str) -> None:
+    assert format_bytes(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "unknown"),
+        (999, "999"),
+        (1000, "1.00K"),
+        (494_032_768, "494M"),
+        (8_030_261_248, "8.03B"),
+        (671_026_419_200, "671B"),
+        (1_041_000_000_000, "1.04T"),
+    ],
+)
+def test_counts_are_decimal(value: int | None, text: str) -> None:
+    assert format_count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "unknown"),
+        (99e6, "99.0 MB/s"),
+        (0.1e9, "0.10 GB/s"),
+        (51.2e9, "51.2 GB/s"),
+        (999e9, "999 GB/s"),
+        (1e12, "1.00 TB/s"),
+        (3.35e12, "3.35 TB/s"),
+    ],
+)
+def test_bandwidths_are_decimal(value: float | None, text: str) -> None:
+    assert format_bandwidth(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "unknown"),
+        (0.0421, "42.1 ms"),
+        (0.9994, "999 ms"),
+        (1.0, "1.00 s"),
+        (119.0, "119 s"),
+        (120.0, "2.00 min"),
+    ],
+)
+def test_time_spans(value: float | None, text: str) -> None:
+    assert format_seconds(value) == text
+
+
+def test_rates() -> None:
     assert format_rate(7604.4) == "7,604 tok/s"
-    assert format_bytes(1006 << 20) == "1,006 MiB"
-    assert format_bytes(3 << 30) == "3.00 GiB"
+    assert format_rate(None) == "unknown"
 
 
-def test_what_stands_beside_a_bandwidth_is_decimal() -> None:
-    assert format_decimal_bytes(97_800_000) == "97.8 MB"
-    assert format_decimal_bytes(6_630_000_000) == "6.63 GB"
-    assert format_decimal_bytes(512) == "512 B"
-    assert format_flops(269_000_000) == "269 MFLOP"
-    assert format_flops(1.605e10) == "16.1 GFLOP"
-    assert format_flops(8.05e13) == "80.5 TFLOP"
-
-
-def test_percent_does_not_break() -> None:
-    assert format_percent(0.4149) == "41\u00a0%"
-    assert format_percent(11.0) == "1,100\u00a0%"
+@pytest.mark.parametrize(
+    ("value", "up", "share"), [(0, 0, 0), (1, 32, 1), (32, 32, 1), (33, 64, 2)]
+)
+def test_rounding_up(value: int, up: int, share: int) -> None:
+    assert round_up(value, 32) == up
+    assert ceil_div(value, 32) == share

@@ -1,0 +1,292 @@
+"""The planner's sentences, on a machine of round figures: 1 TB/s, 100 TFLOPS, 24 GiB."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from gguf_tools.hardware import HardwareTable
+from gguf_tools.machine import Device, Machine, cpu_only
+from gguf_tools.typed import typed_facts
+from inspector.planner_examples import model_named
+from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
+from inspector.planner_words import (
+    balance_phrases,
+    ceiling_phrases,
+    context_phrases,
+    machine_phrases,
+    prefill_phrase,
+    range_text,
+    realistic_phrases,
+    short_name,
+    tokens,
+    users_phrases,
+    verdict,
+    verdict_detail,
+)
+from inspector.planning import RowPlan, finish, plan_row
+
+GIB = 1 << 30
+
+
+def box(**changes: object) -> Machine:
+    """Return a card of 24 GiB, 1 TB/s and 100 TFLOPS beside 64 GiB of main memory."""
+    spec = MachineSpec(
+        source="typed",
+        name="Box",
+        memory_bytes=24 * GIB,
+        bandwidth_bytes_per_s=1e12,
+        flops_per_s=100e12,
+    )
+    found = machine_of(msgspec.structs.replace(spec, **changes), HardwareTable(()), None)
+    assert found is not None
+    return found
+
+
+def row(machine: Machine, name: str = "8B, plain Q4", **settings: Any) -> RowPlan:
+    wanted = msgspec.structs.replace(PlannerSettings(), **settings)
+    return finish(plan_row(typed_facts(model_named(name)), wanted, machine))
+
+
+SMALL = 8 * GIB
+OLD = {"kind": "cpu", "bandwidth_bytes_per_s": 10e9, "flops_per_s": 20e9, "memory_bytes": 16 * GIB}
+
+
+@pytest.mark.parametrize(
+    ("machine", "settings", "words", "tone", "detail"),
+    [
+        ({}, {}, "Fits, ", "good", "all of its trained 128K"),
+        ({"memory_bytes": SMALL}, {"context": 131_072}, "KV breaks it at 28K", "danger", "lacks "),
+        (OLD, {"context": 8192}, "Fits, slow", "warning", "tok/s: slower than reading"),
+        (
+            {},
+            {"cache_type": "q8_0", "flash_attention": "off"},
+            "Refused by the engine",
+            "danger",
+            "A quantised V cache needs flash attention.",
+        ),
+        ({}, {"context": 4096, "conversations": 4}, "Fits, ", "good", "the cache breaks it at 39K"),
+    ],
+)
+def test_verdicts(
+    machine: dict[str, Any], settings: dict[str, Any], words: str, tone: str, detail: str
+) -> None:
+    found = row(box(**machine), **settings)
+    phrase, meant = verdict(found)
+    assert str(phrase).startswith(words)
+    assert meant == tone
+    assert detail in str(verdict_detail(found))
+
+
+def test_weights_that_do_not_fit() -> None:
+    found = row(box(memory_bytes=SMALL), "Llama 3.1 70B")
+    assert [str(verdict(found)[0]), verdict(found)[1]] == ["Weights don't fit", "danger"]
+    assert found.split is not None
+    stay = 81 - found.split.layers_offloaded
+    assert str(verdict_detail(found)).endswith(f"; {stay}/81 layers in RAM")
+    assert [str(item) for item in context_phrases(found)] == [
+        "Weights and buffers leave no room for a cache."
+    ]
+    without = row(box(memory_bytes=SMALL, host_bytes=SMALL), "Llama 3.1 70B")
+    assert str(verdict_detail(without)).endswith("; no split fits")
+    alone = row(box(**OLD), "Llama 3.1 70B")
+    assert str(verdict_detail(alone)).startswith("lacks ")
+    assert "split" not in str(verdict_detail(alone))
+    assert [str(item) for item in realistic_phrases(alone)] == ["Nothing: it does not fit."]
+
+
+def test_a_cache_that_fits_for_no_token() -> None:
+    found = row(box(memory_bytes=SMALL), context=131_072)
+    nothing = replace(found, context_breaks=0)
+    assert str(verdict(nothing)[0]) == "KV breaks it"
+
+
+def test_over_the_load_line() -> None:
+    free = row(box()).free_bytes
+    assert free is not None
+    tight = row(box(memory_bytes=24 * GIB - free + GIB))  # 1 GiB free of 9.5: less than a tenth
+    half = row(box(memory_bytes=24 * GIB - free + GIB // 2))
+    assert tight.verdict == "fits"
+    assert half.verdict == "tight"
+    assert [str(verdict(half)[0]), verdict(half)[1]] == ["Over the load line", "warning"]
+
+
+def test_scores_end_a_context_without_flash_attention() -> None:
+    # 4 bytes a score, 32 heads, 2,048 tokens at once: 256 KiB a cell beside 128 KiB of cache.
+    found = row(box(memory_bytes=SMALL), context=131_072, batch=2048, flash_attention="off")
+    at = tokens(found.context_breaks or 0)
+    assert str(verdict(found)[0]) == f"Scores break it at {at}"
+    fits = row(box(), context=4096, batch=2048, flash_attention="off")
+    assert fits.cause == "compute"
+    assert str(verdict_detail(fits)) == f"scores break it at {tokens(fits.context_breaks or 0)}"
+
+
+def test_an_unknown_memory_and_unknown_rates() -> None:
+    found = row(cpu_only())
+    assert [str(verdict(found)[0]), verdict(found)[1]] == ["Memory unknown", "dim"]
+    assert str(verdict_detail(found)) == "How much memory there is, is unknown."
+    for phrases in (context_phrases(found), users_phrases(found)):
+        assert [str(item) for item in phrases] == ["Unknown, as the free memory is."]
+    for phrases in (ceiling_phrases(found), realistic_phrases(found)):
+        assert [str(item) for item in phrases] == ["Unknown: the memory's bandwidth is."]
+    assert [str(item) for item in balance_phrases(found)] == [
+        "How many operations this machine does is unknown."
+    ]
+    assert str(prefill_phrase(found)).startswith("A prompt, 512 tokens at a time: 1,8")
+    assert [str(item) for item in machine_phrases(found)] == ["CPU: unknown, unknown (assumed)"]
+
+
+def test_what_the_machine_is() -> None:
+    said = [str(item) for item in machine_phrases(row(box()))]
+    assert said == [
+        "CPU: 64.0 GiB, 89.6 GB/s (assumed), 0.768 TFLOPS (assumed)",
+        "Box: 24.0 GiB, 1.00 TB/s (assumed), 100 TFLOPS (assumed)",
+        "100 TFLOPS ÷ 1.00 TB/s = 100 operations for each byte it reads.",
+    ]
+    measured = replace(box().accelerators[0], bandwidth_basis="measured", flops_basis="table")
+    noted = replace(box(), accelerators=(measured,), notes=("borrowed",))
+    said = [str(item) for item in machine_phrases(row(noted))]
+    assert "Box: 24.0 GiB, 1.00 TB/s (measured), 100 TFLOPS (data sheet)" in said
+    assert "borrowed" in said
+
+
+def test_how_long_a_context() -> None:
+    formula = "2 (K and V) × 32 layers × 8 KV heads × 128 values × 2 B (f16) = 131,072 B a token"
+    whole = [str(item) for item in context_phrases(row(box()))]
+    assert whole == [
+        "131,072 tokens for each conversation",
+        "The model was trained for no more; the memory would hold it.",
+        formula,
+    ]
+    found = row(box(), context=8192, conversations=4)
+    shared = [str(item) for item in context_phrases(found)]
+    assert shared == [
+        f"{found.context_breaks:,} tokens for each of 4",
+        "There the memory is full to its end; the load line comes before.",
+        formula,
+    ]
+    # 15.5 GiB stay free beside four caches of 1 GiB: so much for each of them.
+    assert found.context_breaks == pytest.approx((15.5 + 4) / 4 * 8192, rel=0.01)
+
+
+def test_how_many_conversations() -> None:
+    found = row(box(), context=8192)
+    assert [str(item) for item in users_phrases(found)] == [
+        "19 conversations of 8K fit at once",
+        "They share the weights; each has a cache of its own: 1.00 GiB.",
+    ]
+    several = row(box(), context=8192, conversations=4)
+    assert str(users_phrases(several)[1]).endswith("1.00 GiB.")
+
+
+def test_how_the_ceiling_follows() -> None:
+    found = row(box())
+    full, empty = found.rates.bytes_per_step, found.empty.bytes_per_step
+    # 32K tokens of 128 KiB are 4.29 GB; 8.03 billion weights less the table, at 4.5 bits, 4.22.
+    assert full - empty == pytest.approx(32_767 * 131_072, rel=0.01)
+    assert empty == pytest.approx((8_030_261_248 - 128_256 * 4096) * 4.5 / 8, rel=0.01)
+    assert [str(item) for item in ceiling_phrases(found)] == [
+        "1,000 GB/s ÷ 8.52 GB a token = 117 tok/s",
+        "That is with the context full: the token reads all weights and all of it.",
+        "With an empty cache 4.26 GB: 235 tok/s.",
+    ]
+    four = [str(item) for item in ceiling_phrases(row(box(), context=8192, conversations=4))]
+    assert four[0] == "4 × 1,000 GB/s ÷ 8.52 GB a step = 470 tok/s in all"
+    weak = [str(item) for item in ceiling_phrases(row(box(flops_per_s=1e11), context=512))]
+    assert weak[0] == "At most 6.5 tok/s: arithmetic is the limit"
+
+
+def test_a_split_has_a_ceiling_of_its_own() -> None:
+    found = row(box(memory_bytes=SMALL), context=131_072)
+    assert found.split is not None
+    assert found.split_rates is not None
+    ceiling = found.split_rates.ceiling
+    assert ceiling is not None
+    assert str(ceiling_phrases(found)[-1]) == (
+        f"It does not fit so: with {found.split.layers_offloaded} layers on the card, the rest "
+        f"read from main memory, the ceiling is {ceiling:.2g} tok/s."
+    )
+
+
+def test_what_to_expect() -> None:
+    rates = row(box()).rates
+    assert rates.low is not None
+    assert rates.high is not None
+    said = [str(item) for item in realistic_phrases(row(box()))]
+    assert said[0] == f"{rates.low:.0f}–{rates.high:.0f} tok/s"
+    assert said[1].endswith("of the ceiling, as such hardware usually reaches.")
+    assert said[2].startswith("First token of a 512-token prompt: about ")
+    found = row(box(), context=8192, conversations=4)
+    rates = found.rates
+    assert rates.low is not None
+    assert rates.high is not None
+    assert str(realistic_phrases(found)[0]) == (
+        f"{rates.low:.0f}–{rates.high:.0f} tok/s in all, "
+        f"{rates.low / 4:.0f}–{rates.high / 4:.0f} for each"
+    )
+
+
+def test_experts_beside_the_card() -> None:
+    found = row(box(), "Qwen3 30B-A3B", context=8192, experts_on_cpu=True)
+    assert not any("First token" in str(item) for item in realistic_phrases(found))
+    assert "not predicted" in str(prefill_phrase(found))
+
+
+def test_operations_a_byte() -> None:
+    # Two operations a weight of 4.5 bits: 3.56 a byte; 512 tokens at once ask for 512 times that.
+    said = [str(item) for item in balance_phrases(row(box()))]
+    assert said == [
+        (
+            "Decoding asks for 3.6 operations a byte, this machine can do 100: "
+            "it waits for its memory."
+        ),
+        "About 28 conversations with short caches would use all of its arithmetic.",
+    ]
+    prefill = str(prefill_phrase(row(box())))
+    assert prefill.startswith("A prompt, 512 tokens at a time, asks for 1,82")
+    assert "arithmetic is its limit, about " in prefill
+    weak = [str(item) for item in balance_phrases(row(box(flops_per_s=2e12)))]
+    assert weak == [
+        "Decoding asks for 3.6 operations a byte, this machine does 2: arithmetic is the limit."
+    ]
+    strong = str(prefill_phrase(row(box(flops_per_s=1e16))))
+    assert "still memory's limit" in strong
+
+
+def test_ranges_have_no_digits_that_nobody_knows() -> None:
+    assert range_text(9.94, 9.96) == "9.9–10"
+    assert range_text(65.2, 65.4) == "65"
+    assert range_text(1204.0, 2000.0) == "1,204–2,000"
+
+
+def test_names_without_their_makers() -> None:
+    assert short_name("NVIDIA GeForce RTX 4090") == "RTX 4090"
+    assert short_name("NVIDIA A100") == "A100"
+    assert short_name("AMD Radeon RX 7900") == "RX 7900"
+    assert short_name("AMD Ryzen 9 7950X") == "AMD Ryzen 9 7950X"
+    assert short_name("4 × NVIDIA H100 SXM") == "4 × H100 SXM"
+    assert short_name("Apple M4") == "Apple M4"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (512, "512"),
+        (1023, "1,023"),
+        (1024, "1K"),
+        (5300, "5.2K"),
+        (131_072, "128K"),
+        (1 << 20, "1M"),
+    ],
+)
+def test_contexts_as_people_say_them(count: int, text: str) -> None:
+    assert tokens(count) == text
+
+
+def test_a_device_without_a_bandwidth_but_with_a_rate() -> None:
+    host = Device(name="CPU", kind="cpu", backend="CPU", flops_per_s=1e12)
+    said = [str(item) for item in machine_phrases(row(Machine(name="odd", cpu=host)))]
+    assert said == ["CPU: unknown, unknown (assumed), 1 TFLOPS (assumed)"]
