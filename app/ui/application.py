@@ -398,6 +398,6 @@ class Application(QObject):
     def release(self) -> None:
         """Let go of everything after the event loop has ended."""
         self.transcript.close_workers()
-        tasks.wait_for_all()
+        tasks.end_all()
         self.store.close()
         self.window.deleteLater()

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from PySide6.QtCore import QObject, Qt, QThreadPool, QTimer, Signal, Slot
+from shiboken6 import isValid
 
-__all__ = ["Task", "Throttle", "run", "wait_for_all"]
+__all__ = ["Task", "Throttle", "end_all", "run"]
 
 # A library that is planned and a folder that is looked through must not keep a model from loading.
 _LEAST_THREADS = 4
@@ -47,6 +48,20 @@ class Task(QObject, Generic[T]):
         """Drop the result when it comes."""
         self._cancelled = True
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Tell whether nobody waits for the result."""
+        return self._cancelled
+
+    def tell(self, result: T | None, error: Exception | None) -> None:
+        """Hand the outcome over; from the pool's thread."""
+        try:
+            self._finished.emit(result, error)
+        except RuntimeError:
+            # Work that the end of the program did not wait for: there is nobody left to tell.
+            if isValid(self):
+                raise
+
     @Slot(object, object)
     def _deliver(self, result: Any, error: Exception | None) -> None:
         _running.discard(self)
@@ -76,12 +91,15 @@ def run(
     _running.add(task)
 
     def call() -> None:
+        if task.is_cancelled:
+            task.tell(None, None)
+            return
         try:
             result = work()
         except Exception as error:
-            task._finished.emit(None, error)
+            task.tell(None, error)
         else:
-            task._finished.emit(result, None)
+            task.tell(result, None)
 
     _pool().start(call)
     return task
@@ -95,9 +113,18 @@ def _pool() -> QThreadPool:
     return pool
 
 
-def wait_for_all(timeout_ms: int = 5000) -> bool:
-    """Wait for running work at the end of the program; tell whether all of it ended."""
-    return bool(QThreadPool.globalInstance().waitForDone(timeout_ms))
+def end_all(timeout_ms: int = 5000) -> bool:
+    """End the work of a program that ends; tell whether none of it runs any more.
+
+    What has not begun is dropped, what runs is waited for, and no result is delivered.
+    """
+    for task in tuple(_running):
+        task.cancel()
+    ended = bool(QThreadPool.globalInstance().waitForDone(timeout_ms))
+    if ended:
+        # Their results are on the way to an event loop that may never run again.
+        _running.clear()
+    return ended
 
 
 class Throttle(QObject, Generic[P]):

@@ -4,7 +4,8 @@ import gc
 import threading
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer
+import shiboken6
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QThreadPool, QTimer
 from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
@@ -85,7 +86,59 @@ def test_a_task_outlives_a_caller_that_keeps_no_reference(qtbot: QtBot, parent: 
     gc.collect()
     qtbot.waitUntil(lambda: len(got) == 50)
     assert sorted(got) == list(range(50))
-    assert tasks.wait_for_all(1000)
+    assert tasks.end_all(1000)
+
+
+def test_at_the_end_nothing_begins_and_nothing_is_delivered(
+    qtbot: QtBot, parent: QObject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_running", set())
+    release, begun, got = threading.Event(), threading.Semaphore(0), []
+    worked: list[int] = []
+
+    def work(number: int) -> int:
+        worked.append(number)
+        begun.release()
+        release.wait(10)
+        return number
+
+    threads = tasks._pool().maxThreadCount()
+    for number in range(threads + 3):
+        run(lambda number=number: work(number), got.append, None, parent)  # type: ignore[misc]
+    for _ in range(threads):
+        assert begun.acquire(timeout=10)
+    assert not tasks.end_all(10)  # what runs can't be ended by force
+    release.set()
+    assert tasks.end_all(10_000)
+    assert sorted(worked) == list(range(threads))
+    assert not tasks._running
+    QCoreApplication.processEvents()
+    assert got == []
+
+
+def test_work_that_outlives_the_program_says_nothing(
+    qtbot: QtBot,
+    parent: QObject,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Its task is gone with the program: there is nobody to tell, and nothing to complain of."""
+    monkeypatch.setattr(tasks, "_running", set())
+    complaints: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", complaints.append)
+    release, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        release.wait(10)
+        ended.set()
+
+    task = run(work, lambda _none: pytest.fail("delivered"), None, parent)
+    shiboken6.delete(task)
+    release.set()
+    assert ended.wait(10)
+    assert QThreadPool.globalInstance().waitForDone(10_000)
+    assert complaints == []
+    assert capfd.readouterr().err == ""
 
 
 def test_the_first_call_goes_through_and_the_last_of_the_others(qtbot: QtBot) -> None:

@@ -32,12 +32,12 @@ def made(qtbot: QtBot) -> tuple[QDialog, DialogButtons, list[str]]:
 
 
 def test_the_order_does_not_depend_on_who_was_added_first(qtbot: QtBot) -> None:
-    _, buttons, _ = made(qtbot)
+    dialog, buttons, _ = made(qtbot)
     shown = sorted(buttons.buttons(), key=lambda button: button.x())
     words = [button.text().replace("&", "") for button in shown]
     assert set(words) == {"Cancel", "Reset all", "Save", "Load"}
     assert words.index("Reset all") == 0
-    holder = QDialog(buttons.window())
+    holder = QDialog(dialog)
     other = DialogButtons(holder)
     for add in (other.main, other.second, other.other):
         add({"main": "Load", "second": "Save", "other": "Reset all"}[add.__name__])
