@@ -18,7 +18,7 @@ from inspector.budget import budgets
 from inspector.findings import findings_of
 from inspector.plan_errors import plan_errors, worst_error
 from inspector.plan_record import FindingRecord, GrowthLine, ModelRecord, PlanRecord
-from inspector.session import Session
+from inspector.session import Session, spread
 from inspector.speed import speed_view
 from inspector.views import (
     AlternativeView,
@@ -43,6 +43,7 @@ from inspector.views import (
 __all__ = ["metadata_rows", "panel_view", "verify_line"]
 
 _FAR_OFF = 0.02
+_MOST_TURNS: Final = 240  # more could not be told apart in the chart
 
 _VALUE_CHARACTERS: Final = 200
 _STATES: Final[dict[str, PanelState]] = {
@@ -218,7 +219,7 @@ def _growth(session: Session, shown: tuple[BudgetView, ...]) -> GrowthView | Non
     fitting = (window if ends is None else min(window, ends)) - tokens
     used = tuple(
         CurvePoint(count, chosen.at(count))
-        for turn in session.turns
+        for turn in spread(session.turns, _MOST_TURNS)
         if (count := turn.stats.context_used_tokens)
     )
     return GrowthView(

@@ -40,12 +40,18 @@ from inspector.plan_record import PlanRecord, SettingsRecord
 from inspector.planned import plan_record
 from inspector.records import LoadRecord, MemorySample, TurnRecord
 
-__all__ = ["LiveTurn", "Session", "State", "replayed"]
+__all__ = ["LiveTurn", "Session", "State", "replayed", "spread"]
 
 State: TypeAlias = Literal[
     "empty", "planned", "loading", "ready", "reading", "writing", "lost", "replay"
 ]
 _LEAST_PREFILL_TOKENS = 16  # of fewer, a rate says more about fixed costs than about the machine
+
+
+def spread(turns: Sequence[TurnRecord], most: int) -> Sequence[TurnRecord]:
+    """Return about ``most`` of the turns at most, evenly chosen, the newest among them."""
+    step = -(-len(turns) // most)
+    return turns if step <= 1 else turns[::-step][::-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +79,7 @@ class Session:
         self.sample: MemorySample | None = None
         self.peak_bytes: int | None = None
         self.turns: tuple[TurnRecord, ...] = ()
+        self._comparable: tuple[tuple[TurnRecord, ...], str, tuple[TurnRecord, ...]] = ((), "", ())
         self.live: LiveTurn | None = None
         self.draft_tokens: int | None = None
         self.draft_reused_tokens: int | None = None
@@ -228,14 +235,18 @@ class Session:
     def comparable(self) -> tuple[TurnRecord, ...]:
         """The turns that this model answered: another one's rates say nothing about this plan."""
         own = "" if self.load is None else self.load.identity.fingerprint
-        return tuple(
-            turn
-            for turn in self.turns
-            if turn.load is None
-            or not own
-            or not turn.load.identity.fingerprint
-            or turn.load.identity.fingerprint == own
-        )
+        turns, of, found = self._comparable
+        if turns is not self.turns or of != own:  # asked for often, of thousands of turns
+            found = tuple(
+                turn
+                for turn in self.turns
+                if turn.load is None
+                or not own
+                or not turn.load.identity.fingerprint
+                or turn.load.identity.fingerprint == own
+            )
+            self._comparable = (self.turns, own, found)
+        return found
 
     @property
     def last(self) -> TurnRecord | None:

@@ -24,7 +24,7 @@ from inspector.batching import alone_per_s, batch_sentence, draft_sentence
 from inspector.ceiling import decode_equation, decode_limit, prefill_equation
 from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
 from inspector.records import TurnStats
-from inspector.session import Session
+from inspector.session import Session, spread
 from inspector.views import (
     Basis,
     DepthPoint,
@@ -50,6 +50,7 @@ _RESIDENT: Final = 0.9
 _SAMPLER_SHARE: Final = 0.15
 _FELL: Final = 0.8
 _PREDICTED_POINTS: Final = 48
+_MOST_TURNS: Final = 240  # more could not be told apart in the chart
 _PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
 
 Kind: TypeAlias = Literal["unknown", "inside", "above", "below", "shared"]
@@ -247,7 +248,7 @@ def speed_view(session: Session) -> SpeedView | None:
         prefill=_prefill(session),
         measured_over_depth=tuple(
             DepthPoint(depth, rate)
-            for turn in session.comparable
+            for turn in spread(session.comparable, _MOST_TURNS)
             if turn.stats.is_alone
             for depth, rate in turn.stats.rates_along()
         ),

@@ -21,6 +21,7 @@ from app.paths import Paths, starter_model
 from app.settings import Settings
 from app.ui import parts, tasks
 from app.ui.chat_controller import ChatController
+from app.ui.collector import Collector
 from app.ui.later import Later, is_made
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
@@ -78,6 +79,7 @@ class Application(QObject):
         engine: EngineProcess | None = None,
     ) -> None:
         super().__init__()
+        self.collector = Collector(self)
         # The program ends when the engine has left, not when its window is closed.
         QGuiApplication.setQuitOnLastWindowClosed(False)
         self.paths = paths
@@ -115,6 +117,7 @@ class Application(QObject):
         )
         self.store_notices = StorePresenter(self.store, self.window, self)
         self.warm_up = WarmUp(parts.warm_up_steps(self), self)
+        self.warm_up.finished.connect(self.collector.keep)
         self._first_model: str | None = None
         self._shown_chat: str | None = None
         self._closing = False
@@ -397,6 +400,7 @@ class Application(QObject):
 
     def release(self) -> None:
         """Let go of everything after the event loop has ended."""
+        self.collector.close()
         self.transcript.close_workers()
         tasks.end_all()
         self.store.close()

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from app.data.records import Attachment, Message
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
-from app.ui.chat_state import NewChat, Opened, read_conversation
+from app.ui.chat_state import ConversationReader, NewChat, Opened
 from app.ui.reply_runner import ReplyRunner
 from app.ui.store_bridge import StoreBridge
 
@@ -50,9 +50,11 @@ class Asker(QObject):
         store: StoreBridge,
         settings: Settings,
         runner: ReplyRunner,
+        reader: ConversationReader,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
+        self._reader = reader
         self._engine = engine
         self._store = store
         self._settings = settings
@@ -94,7 +96,7 @@ class Asker(QObject):
             )
             store.update(conversation_id, model_path=model_path, model_name=model, draft="")
             reply = store.start_reply(conversation_id, asked.id, model_name=model)
-            return read_conversation(store, conversation_id), reply
+            return self._reader.read(store, conversation_id), reply
 
         self._ask(work, shown, trim=trim)
         return True
@@ -120,7 +122,7 @@ class Asker(QObject):
             others.extend(version.id for version in more)
             if more:
                 store.select_branch(reply.id)
-            return read_conversation(store, chat_id), reply
+            return self._reader.read(store, chat_id), reply
 
         self._ask(work, shown, others=others)
 
@@ -133,7 +135,7 @@ class Asker(QObject):
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             edited = store.edit(message_id, text)
             reply = store.start_reply(edited.conversation_id, edited.id, model_name=model)
-            return read_conversation(store, edited.conversation_id), reply
+            return self._reader.read(store, edited.conversation_id), reply
 
         self._ask(work, shown)
         return True
@@ -145,7 +147,7 @@ class Asker(QObject):
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             store.save_reply(message.id, message.text, message.reasoning, "streaming")
-            return read_conversation(store, message.conversation_id), message
+            return self._reader.read(store, message.conversation_id), message
 
         self._ask(work, shown, continued=message)
 

@@ -24,7 +24,7 @@ from app.engine.protocol import PromptFit
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
 from app.ui.asker import Asker
-from app.ui.chat_state import NewChat, Opened, read_conversation
+from app.ui.chat_state import ConversationReader, NewChat, Opened
 from app.ui.chat_views import message_view, path_views
 from app.ui.reply_runner import FinishedReply, ReplyRunner
 from app.ui.store_bridge import StoreBridge
@@ -89,7 +89,8 @@ class ChatController(QObject):
         self.new_chat_values = NewChat()
         self.fit: PromptFit | None = None  # of the prompt that was sent last
         self.runner = ReplyRunner(engine, store, self)
-        self.asker = Asker(engine, store, settings, self.runner, self)
+        self._reader = ConversationReader()
+        self.asker = Asker(engine, store, settings, self.runner, self._reader, self)
         self.asker.asked.connect(self._on_asked)
         self.asker.refused.connect(self.refused)
         self.runner.started.connect(self._on_started)
@@ -163,7 +164,8 @@ class ChatController(QObject):
             if then is not None:
                 then()
 
-        self._store.do(lambda store: read_conversation(store, conversation_id), show)
+        self._reader.figures = self._figures
+        self._store.do(lambda store: self._reader.read(store, conversation_id), show)
 
     def reload(self, then: Callable[[], None] | None = None) -> None:
         """Read the conversation on screen again."""
@@ -189,9 +191,14 @@ class ChatController(QObject):
             self._opened.events,
             self._opened.conversation.keep_from,
             self.runner.lives,
-            figures=bool(self._settings.get("show_statistics")),
+            figures=self._figures,
             versions_live=len(self.runner.message_ids) > 1,
+            still=self._opened.views,
         )
+
+    @property
+    def _figures(self) -> bool:
+        return bool(self._settings.get("show_statistics"))
 
     # --- asking ---
 
@@ -354,7 +361,7 @@ class ChatController(QObject):
                 message,
                 self._opened.forks.get(message_id),
                 self.runner.lives.get(message_id),
-                figures=bool(self._settings.get("show_statistics")),
+                figures=self._figures,
                 versions_live=len(self.runner.message_ids) > 1,
                 is_last=message is self.path[-1],
             )

@@ -10,11 +10,12 @@ from app.data.records import ContextEvent, Conversation, Message, Siblings
 from app.engine.protocol import ChatPrompt, SamplingOptions
 from app.settings import Settings
 from app.ui.chat_prompt import chat_prompt, sampling_options
+from app.ui.chat_views import StillViews, still_views
 
 if TYPE_CHECKING:
     from app.data.conversations import ConversationStore
 
-__all__ = ["NewChat", "Opened", "read_conversation"]
+__all__ = ["ConversationReader", "NewChat", "Opened"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,17 @@ class NewChat:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A conversation, the branch that is shown, the versions along it, and when it was trimmed."""
+    """A conversation, the branch that is shown, the versions along it, and when it was trimmed.
+
+    ``views`` is how the messages are shown, made in the store's thread: thousands take as long as
+    several frames.
+    """
 
     conversation: Conversation
     path: tuple[Message, ...]
     forks: dict[str, Siblings]
     events: tuple[ContextEvent, ...]
+    views: StillViews = field(default_factory=StillViews)
 
     def system_prompt(self, settings: Settings) -> str:
         """Return the system prompt in force: the chat's own, or that of new chats."""
@@ -71,14 +77,45 @@ class Opened:
         )
 
 
-def read_conversation(store: ConversationStore, conversation_id: str) -> Opened | None:
-    """Return a conversation, None if there is none; in the store's thread."""
-    conversation = store.get(conversation_id)
-    if conversation is None:
-        return None
-    return Opened(
-        conversation,
-        tuple(store.path(conversation_id)),
-        store.forks(conversation_id),
-        tuple(store.context_events(conversation_id)),
-    )
+class ConversationReader:
+    """Reads conversations, in the store's thread alone.
+
+    What a message was when it was read before, and how it was shown, is kept and not made again
+    while it has not changed, so reading a long chat after each reply makes one or two messages.
+
+    Attributes:
+        figures: whether replies are shown with their figures; set in any thread.
+    """
+
+    def __init__(self) -> None:
+        self.figures = True
+        self._last: Opened | None = None
+
+    def read(self, store: ConversationStore, conversation_id: str) -> Opened | None:
+        """Return a conversation, None if there is none."""
+        conversation = store.get(conversation_id)
+        if conversation is None:
+            return None
+        before = self._last
+        if before is not None and before.conversation.id != conversation_id:
+            before = None
+        path = store.path(conversation_id)
+        if before is not None:
+            known = {message.id: message for message in before.path}
+            path = [_kept(known.get(message.id), message) for message in path]
+        forks = store.forks(conversation_id)
+        views = still_views(
+            path, forks, None if before is None else before.views, figures=self.figures
+        )
+        self._last = Opened(
+            conversation,
+            tuple(path),
+            forks,
+            tuple(store.context_events(conversation_id)),
+            views,
+        )
+        return self._last
+
+
+def _kept(before: Message | None, now: Message) -> Message:
+    return before if before is not None and before == now else now

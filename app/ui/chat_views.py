@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from PySide6.QtCore import QCoreApplication
 
@@ -11,7 +11,16 @@ from app.data.records import ContextEvent, Message, Siblings
 from app.ui.transcript.items import AttachmentView, Figure, MessageView, NoticeAction
 from inspector.records import TurnStats
 
-__all__ = ["CUT_PREFIX", "LiveReply", "cut_view", "figures_of", "message_view", "path_views"]
+__all__ = [
+    "CUT_PREFIX",
+    "LiveReply",
+    "StillViews",
+    "cut_view",
+    "figures_of",
+    "message_view",
+    "path_views",
+    "still_views",
+]
 
 CUT_PREFIX = "cut:"
 
@@ -218,6 +227,59 @@ def cut_view(event: ContextEvent | None, dropped: int, tokens: int, anchor: str)
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Still:
+    """A view, and what it was made of."""
+
+    message: Message
+    siblings: Siblings | None
+    is_last: bool
+    view: MessageView
+
+
+@dataclass(frozen=True, slots=True)
+class StillViews:
+    """How messages are shown that nobody is writing, by id; ``figures`` as in `message_view`."""
+
+    figures: bool = True
+    by_id: Mapping[str, _Still] = field(default_factory=dict)
+
+    def get(self, message_id: str, *, figures: bool) -> MessageView | None:
+        """Return a message's view, None where it is to be made."""
+        found = self.by_id.get(message_id) if figures is self.figures else None
+        return None if found is None else found.view
+
+
+def still_views(
+    path: Sequence[Message],
+    forks: Mapping[str, Siblings],
+    before: StillViews | None = None,
+    *,
+    figures: bool = True,
+) -> StillViews:
+    """Return the views of a branch; those of ``before`` whose message is the same are kept.
+
+    Any thread may call this.
+    """
+    known: Mapping[str, _Still] = {}
+    if before is not None and before.figures is figures:
+        known = before.by_id
+    made: dict[str, _Still] = {}
+    for message in path:
+        siblings, is_last = forks.get(message.id), message is path[-1]
+        old = known.get(message.id)
+        if (
+            old is None
+            or old.message is not message
+            or old.siblings != siblings
+            or old.is_last is not is_last
+        ):
+            view = message_view(message, siblings, figures=figures, is_last=is_last)
+            old = _Still(message, siblings, is_last, view)
+        made[message.id] = old
+    return StillViews(figures, made)
+
+
 def path_views(
     path: Sequence[Message],
     forks: Mapping[str, Siblings],
@@ -227,17 +289,23 @@ def path_views(
     *,
     figures: bool = True,
     versions_live: bool = False,
+    still: StillViews | None = None,
 ) -> list[MessageView]:
-    """Return a branch as the transcript shows it, with the memory line where it belongs."""
+    """Return a branch as the transcript shows it, with the memory line where it belongs.
+
+    ``still`` has views that were made before, of the same branch.
+    """
     views: list[MessageView] = []
     last = events[-1] if events else None
+    still = still or StillViews()
     for message in path:
         if keep_from is not None and message.id == keep_from and views:
             dropped = len(last.dropped) if last is not None else len(views)
             tokens = last.dropped_tokens if last is not None else 0
             views.append(cut_view(last, dropped, tokens, message.id))
-        views.append(
-            message_view(
+        made = None if message.id in lives else still.get(message.id, figures=figures)
+        if made is None:
+            made = message_view(
                 message,
                 forks.get(message.id),
                 lives.get(message.id),
@@ -245,5 +313,5 @@ def path_views(
                 versions_live=versions_live,
                 is_last=message is path[-1],
             )
-        )
+        views.append(made)
     return views

@@ -235,7 +235,8 @@ class ChatPresenter(QObject):
             self._transcript.set_messages(views)
 
     def _update(self, view: MessageView) -> None:
-        if self._views.get(view.id) != view:
+        shown = self._views.get(view.id)
+        if shown is not view and shown != view:
             self._transcript.update_message(view)
 
     @Slot(object)

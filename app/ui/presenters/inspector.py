@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.data.load_records import LoadRecords, turn_records
 from app.data.probe import busy_sentence, host_memory
+from app.data.records import Message
 from app.data.state import StateFile
 from app.engine.protocol import (
     Chunk,
@@ -108,6 +110,8 @@ class InspectorPresenter(QObject):
         self._drivers = DriverWatch(self)
         self._status = "stopped"
         self._watched_s = -_WATCH_S
+        self._path: tuple[Message, ...] = ()  # what `_turns` were made of
+        self._turns: tuple[TurnRecord, ...] = ()
         self._chat: str | None = None
         self._cached_chat: str | None = None  # whose tokens lie in the cache
         self._may_replay = False
@@ -383,13 +387,17 @@ class InspectorPresenter(QObject):
 
     @Slot(object)
     def _on_conversation(self, _changed: object) -> None:
-        turns = turn_records(self._controller.path, self._loads)
+        path = self._controller.path
+        if path is not self._path:  # told twice of each change
+            self._path = path
+            self._turns = tuple(turn_records(path, self._loads))
+        turns = self._turns
         if self.session.live is None:
             self.session.conversation(turns)
             self._redraw.call()
         self._replay_of(turns)
 
-    def _replay_of(self, turns: list[TurnRecord]) -> None:
+    def _replay_of(self, turns: Sequence[TurnRecord]) -> None:
         """Leave a record that is not of this chat; show the last one where no model is loaded."""
         chat = self._controller.conversation
         key = None if chat is None else chat.id

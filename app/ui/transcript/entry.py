@@ -15,13 +15,13 @@ from app.ui.transcript.blocks import plain_text
 from app.ui.transcript.items import MessageView
 from app.ui.transcript.rows import BlockRows, Row, RowKind
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "estimated_height"]
 
 _LIVE: Final = ("streaming", "waiting")
 _LONG: Final = 8000
 
 
-def _estimate(view: MessageView) -> int:
+def estimated_height(view: MessageView) -> int:
     """Return about how high a message will be, in pixels."""
     text = view.text
     lines = text.count("\n") + len(text) // 90 + 1
@@ -64,7 +64,7 @@ class Entry:
         self._answer: BlockRows | None = None
         self._thought: BlockRows | None = None
         self._extra: dict[RowKind, Row] = {}
-        self.rows: list[Row] = [Row(RowKind.PENDING, view, height=_estimate(view))]
+        self.rows: list[Row] = [Row(RowKind.PENDING, view, height=estimated_height(view))]
 
     @property
     def is_live(self) -> bool:
@@ -129,7 +129,7 @@ class Entry:
             self._thought = self._carried(self._thought, before.reasoning, view.reasoning, live)
         if not self.is_open:
             self.rows[0].content = view
-            self.rows[0].height = _estimate(view)
+            self.rows[0].height = estimated_height(view)
         return self.sync()
 
     def _close(self) -> list[Row]:
@@ -138,7 +138,7 @@ class Entry:
         self._answer = self._thought = None
         self._extra.clear()
         self.is_open = False
-        self.rows = [Row(RowKind.PENDING, self.view, height=_estimate(self.view))]
+        self.rows = [Row(RowKind.PENDING, self.view, height=estimated_height(self.view))]
         return gone
 
     @staticmethod

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.ui.transcript.entries import Entries
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.heights import Heights
+from app.ui.transcript.items import MessageView
 from app.ui.transcript.rows import Row
 
 __all__ = ["MESSAGE_GAP", "Anchor", "Flow", "Placed"]
@@ -57,7 +59,7 @@ class Flow:
     """
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries = Entries()
         self.scale = 1.0
         self.padding = 22
         self.follow = True
@@ -65,16 +67,20 @@ class Flow:
         self._heights = Heights()
         self._anchor: Anchor | None = None
 
-    def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Begin anew with these messages, at the end."""
-        self.entries = list(entries)
+    def set_entries(self, entries: Sequence[Entry | MessageView]) -> None:
+        """Begin anew with these messages, at the end; entries of views are made when needed."""
+        self.entries = Entries(entries)
         self._reindex()
-        self._heights = Heights(self._height(entry) for entry in self.entries)
+        self._measure_all()
         self._anchor = None
         self.follow = True
 
     def _reindex(self) -> None:
-        self._index = {entry.view.id: index for index, entry in enumerate(self.entries)}
+        self._index = {message: index for index, message in enumerate(self.entries.ids())}
+
+    def _measure_all(self) -> None:
+        gap = round(MESSAGE_GAP * self.scale)
+        self._heights = Heights(high + gap for high in self.entries.heights(self.scale))
 
     def _height(self, entry: Entry) -> int:
         return entry.height(self.scale) + round(MESSAGE_GAP * self.scale)
@@ -117,7 +123,7 @@ class Flow:
     def rescale(self, scale: float, padding: int) -> None:
         """Take another size of gaps."""
         self.scale, self.padding = scale, padding
-        self._heights = Heights(self._height(entry) for entry in self.entries)
+        self._measure_all()
 
     @property
     def total(self) -> int:

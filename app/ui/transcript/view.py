@@ -176,7 +176,7 @@ class Transcript(QAbstractScrollArea):
         self._timer.stop()
         self._stage.pool.release_all()
         self._navigator.reset()
-        self._flow.set_entries([Entry(view) for view in messages])
+        self._flow.set_entries(messages)
         self._find_last_reply()
         self.lay_out()
 
@@ -348,7 +348,7 @@ class Transcript(QAbstractScrollArea):
             self.lay_out()
 
     def _find_last_reply(self) -> None:
-        replies = (e.view.id for e in reversed(self._flow.entries) if e.view.role == "assistant")
+        replies = (view.id for view in self._flow.entries.views() if view.role == "assistant")
         self._last_reply = next(replies, "")
 
     def _set_editing(self, entry: Entry, editing: bool) -> None:
@@ -378,7 +378,7 @@ class Transcript(QAbstractScrollArea):
     def _on_theme_changed(self) -> None:
         self._flow.keep_place(self.viewport().height(), by_share=True)
         self._style = Style(self._themes.theme)
-        for entry in self._flow.entries:
+        for entry in self._flow.entries.made():
             for row in entry.rows:
                 row.invalidate()
         self._flow.rescale(self._themes.theme.scale, self._style.px(22))

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.ui.collector import Collector
+
+
+@pytest.fixture
+def collector(qtbot: QtBot) -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.close()
+
+
+class _Knot:
+    """An object that holds itself."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_the_interpreter_does_not_collect_by_itself_meanwhile(collector: Collector) -> None:
+    before = gc.get_stats()
+    knots = [[_Knot()] for _ in range(5000)]  # many times what starts a collection
+    assert gc.get_stats() == before
+    assert not gc.isenabled()
+    del knots
+
+
+def test_cycles_are_collected_between_events(collector: Collector, qtbot: QtBot) -> None:
+    watched = weakref.ref(_Knot())
+    assert watched() is not None
+    kept = [[] for _ in range(5000)]  # type: ignore[var-annotated]
+    qtbot.waitUntil(lambda: watched() is None, timeout=2000)
+    del kept
+
+
+def test_what_is_kept_is_not_looked_at_again(collector: Collector) -> None:
+    gc.collect()
+    collector.keep()
+    assert gc.get_freeze_count() > 1000
+    assert len(gc.get_objects()) < 1000
+
+
+def test_everything_is_given_back(qtbot: QtBot) -> None:
+    turn_s, frozen = sys.getswitchinterval(), gc.get_freeze_count()
+    collector = Collector()
+    assert sys.getswitchinterval() < turn_s
+    collector.keep()
+    collector.close()
+    collector.close()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() <= frozen
+    assert sys.getswitchinterval() == pytest.approx(turn_s)
