@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from PySide6.QtWidgets import QDialog
 
@@ -105,6 +106,28 @@ def test_what_is_on_the_computer_is_grouped_and_planned(program: Program) -> Non
     assert row.fit.shares
     assert "model" in page.toolbar._summary.text()
     assert "Ollama · other:2m" in {row.place for row in rows(program).values()}
+
+
+def test_a_bandwidth_measured_while_busy_is_measured_again_by_a_click(
+    program: Program,
+) -> None:
+    toolbar = program.app.models_page.page.toolbar
+    assert "measured" in toolbar._basis.text()
+    assert toolbar._measure.isHidden()
+    state, size, threads = program.app.state, LARGE_BYTES, clamp_threads(None)
+    # A probe that threads had to wait in, and that is slower than any computer.
+    slow = BandwidthRecord(at_ms=1, threads=threads, buffer_bytes=size, samples=(1e6,), waited=True)
+    state.set_blob(f"bandwidth {cpu_name()} | {threads} threads | 2^30", msgspec.json.encode(slow))
+    program.app.models_page.refresh_predictions()
+    program.until(lambda: "measured while busy" in toolbar._basis.text())
+    assert not toolbar._measure.isHidden()
+    program.until(lambda: "while busy" in rows(program)["Tiny-1M-F32.gguf"].fit.decode_words)
+    before = rows(program)["Tiny-1M-F32.gguf"].fit.decode_per_s
+    assert before is not None
+    toolbar._measure.click()
+    program.until(lambda: (rows(program)["Tiny-1M-F32.gguf"].fit.decode_per_s or 0) > 100 * before)
+    assert "from the memory's bandwidth" in rows(program)["Tiny-1M-F32.gguf"].fit.decode_words
+    program.until(lambda: "while busy" not in toolbar._basis.text())
 
 
 def test_what_went_and_what_changed_is_said_once(program: Program, home: Path) -> None:
