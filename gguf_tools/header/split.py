@@ -15,7 +15,8 @@ from typing import Final, NoReturn
 
 from gguf_tools.header.errors import HeaderError, HeaderErrorKind
 from gguf_tools.header.model import Header
-from gguf_tools.header.raw import RawHeader, read_raw_header
+from gguf_tools.header.parser import read_raw_header
+from gguf_tools.header.raw import RawHeader
 
 __all__ = ["open_header", "parse_shard_name", "shard_name"]
 

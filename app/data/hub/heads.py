@@ -22,7 +22,8 @@ from app.data.hub.errors import HubError
 from app.data.hub.values import Listing, RemoteFile, Variant
 from gguf_tools.facts import ModelFacts, facts_of
 from gguf_tools.header import Header, HeaderError
-from gguf_tools.header.raw import RawHeader, read_raw_header
+from gguf_tools.header.parser import read_raw_header
+from gguf_tools.header.raw import RawHeader
 from gguf_tools.units import KIB, MIB
 
 __all__ = ["HeadReader", "head_folder", "head_is_kept", "prune", "read_head"]
