@@ -6,7 +6,6 @@ the devices of the engine, the measured bandwidth of main memory.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -44,15 +43,13 @@ from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
 from app.ui.presenters.drivers import DriverWatch
 from app.ui.presenters.engine import EnginePresenter
-from app.ui.presenters.gpu_build import gpu_build_help
+from app.ui.presenters.fixes import FixPresenter
 from app.ui.presenters.live_plan import LivePlan
 from app.ui.presenters.replay import Replay
-from app.ui.shell.views import Notice
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from inspector.panel import panel_view
-from inspector.plan_record import changes_of_key
 from inspector.records import BandwidthRecord, MemorySample, TurnRecord
 from inspector.session import Session
 from inspector.views import PanelView
@@ -74,11 +71,11 @@ class InspectorPresenter(QObject):
 
     Signals:
         explains_wanted(bool): the panel's menu has switched its lessons; a setting, to be kept.
-        summary_wanted(): go on in a new chat that begins with a summary.
+        bandwidth_known(): main memory was measured; other pages predict with it as well.
     """
 
     explains_wanted = Signal(bool)
-    summary_wanted = Signal()
+    bandwidth_known = Signal()
 
     def __init__(
         self,
@@ -118,6 +115,8 @@ class InspectorPresenter(QObject):
         self.session = Session()
         self.replay = Replay(window, self)
         self.replay.changed.connect(self._on_replay)
+        self.fixes = FixPresenter(models, settings, window, self)
+        self.fixes.probe_wanted.connect(self._probe_again)
         self.session.cores = performance_cores()
         self._redraw: tasks.Throttle[[]] = tasks.Throttle(_REDRAW_MS, self._show, self)
         self._timer = QTimer(self)
@@ -213,19 +212,22 @@ class InspectorPresenter(QObject):
         if hello is not None and facts is not None and facts.loadable:
             self.session.planned(self._planner.plan(hello), self._planner.asked)
 
-    def _measure_bandwidth(self, hello: Hello) -> None:
-        """Probe main memory once for this computer, while the engine is idle."""
+    def _measure_bandwidth(self, hello: Hello, *, again: bool = False) -> None:
+        """Probe main memory once for this computer, while the engine is idle.
+
+        ``again``: the user wants it, whatever is known.
+        """
         facts = self._planner.facts
-        known = self._planner.bandwidth
-        if facts is None or (known is not None and known.steady):
+        known = self._planner.probe(hello)
+        if facts is None or (known is not None and known.steady and not again) or self.probing:
             return
         threads, size = self._planner.threads, facts.bytes_read_per_token or 0
         state, cpu = self._state, hello.cpu
 
-        def done(record: BandwidthRecord) -> None:
+        def done(_record: BandwidthRecord) -> None:
             self.probing = False
-            self._planner.bandwidth = record
-            self._plan_again()
+            self.plan_again()
+            self.bandwidth_known.emit()
 
         def failed(error: Exception) -> None:
             self.probing = False
@@ -233,9 +235,12 @@ class InspectorPresenter(QObject):
                 raise error
 
         self.probing = True
-        tasks.run(lambda: bandwidth_for(state, cpu, threads, size), done, failed, self)
+        tasks.run(
+            lambda: bandwidth_for(state, cpu, threads, size, again=again), done, failed, self
+        )
 
-    def _plan_again(self) -> None:
+    @Slot()
+    def plan_again(self) -> None:
         """Plan with better figures; the record of the load keeps the engine's numbers."""
         self._plan()
         load, plan = self.session.load, self.session.plan
@@ -308,7 +313,7 @@ class InspectorPresenter(QObject):
             if hello is None or session.busy:
                 return
             if self._planner.learn(hello, message.stats):
-                self._plan_again()
+                self.plan_again()
         elif isinstance(message, Failed):
             session.turn_ended()
 
@@ -425,29 +430,10 @@ class InspectorPresenter(QObject):
 
     @Slot(str, str)
     def _on_fix(self, _finding: str, fix: str) -> None:
-        changes = changes_of_key(fix)
-        if changes:
-            self._models.reload(dict(changes))
-        elif fix == "new_chat":
-            self.summary_wanted.emit()
-        elif fix == "unload":
-            self._models.unload()
-        elif fix == "engine_build":
-            self._explain_build()
-        elif fix == "probe" and self._engine.state.hello is not None:
-            self._planner.bandwidth = None
-            self._measure_bandwidth(self._engine.state.hello)
+        self.fixes.take(fix, () if self._view is None else self._view.findings)
 
-    def _explain_build(self) -> None:
-        """Say how to get an engine that uses this computer's GPU."""
-        self._window.chat.notices.show_notice(
-            Notice(
-                "engine-build",
-                self.tr(
-                    "This engine was built without your GPU's backend. Build it again with one, "
-                    "then start Plimsoll again; Details has the commands."
-                ),
-                "info",
-                gpu_build_help(sys.platform),
-            )
-        )
+    @Slot()
+    def _probe_again(self) -> None:
+        hello = self._engine.state.hello
+        if hello is not None and self._engine.state.status in {"idle", "ready"}:
+            self._measure_bandwidth(hello, again=True)
