@@ -14,61 +14,29 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from app.data import files, pending, recovery, search
 from app.data.errors import DATABASE_ERRORS, StoreBug, StoreUnavailable, fault_kind
 from app.data.lock import ProcessLock
 from app.data.migrations import current_version, migrate, version_text
+from app.data.store_notice import (
+    StoreNotice,
+    in_memory_notice,
+    in_use_sentence,
+    too_new_sentence,
+)
 from app.small_files import require_plain
 
-__all__ = ["Database", "NoticeKind", "StoreNotice"]
+__all__ = ["Database", "StoreNotice", "Work"]
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Work: TypeAlias = Callable[[sqlite3.Connection], T]
-NoticeKind: TypeAlias = Literal["full", "read_only", "unreadable", "too_new", "in_use", "recovered"]
 
 _CORRUPT_INDEX = 267  # SQLITE_CORRUPT_VTAB: the search index alone
-_IN_MEMORY: dict[str, tuple[NoticeKind, str]] = {
-    "full": (
-        "full",
-        (
-            "The disk is full: chats are kept in memory until there is space again,"
-            " and would be lost if Plimsoll closed before."
-        ),
-    ),
-    "read_only": (
-        "read_only",
-        (
-            "Chats can't be saved because {folder} can't be written: they are kept in memory"
-            " and will be lost when Plimsoll closes."
-        ),
-    ),
-    "unreadable": (
-        "unreadable",
-        (
-            "Chats can't be saved because the disk does not take them ({reason}): they are kept"
-            " in memory until it does."
-        ),
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreNotice:
-    """What the user must know about the store: a name to act on and one clear sentence.
-
-    ``path`` is the file that was moved aside, for ``recovered``.
-    """
-
-    kind: NoticeKind
-    sentence: str
-    path: Path | None = None
-    recovered: recovery.Recovery | None = None
 
 
 class Database:
@@ -115,7 +83,7 @@ class Database:
             StoreBug: the work is at fault; nothing was changed.
         """
         if self.read_only:
-            raise StoreUnavailable("read_only", _in_use_sentence(None))
+            raise StoreUnavailable("read_only", in_use_sentence(None))
 
         def whole() -> T:
             with files.transaction(self._db, durable=durable and not self.in_memory):
@@ -226,7 +194,7 @@ class Database:
         if self._lock is None:
             lock = ProcessLock(Path(f"{path}.lock"))
             if not lock.acquire(lock_wait_s):
-                raise StoreUnavailable("busy", _in_use_sentence(lock.holder_pid))
+                raise StoreUnavailable("busy", in_use_sentence(lock.holder_pid))
             self._lock = lock
         left_open = Path(f"{path}-wal").exists()
         if not path.exists():
@@ -238,15 +206,15 @@ class Database:
             db = files.open_writer(path)
             with _closed_on_error(db):
                 version = _usable_version(db, path, left_open=left_open)
+                if version < current_version():
+                    files.back_up(db, path, f"before-{version_text(current_version())}")
+                    migrate(db)
         except DATABASE_ERRORS as error:
-            # Nothing has been asked yet that a sound store could answer with a fault of ours.
+            # Nothing has been asked yet that a sound store could answer with a fault of ours: its
+            # tables are not those of the version that it claims to have.
             if fault_kind(error) in {"damaged", "bug"}:
                 return self._recovered(path, error)
             raise
-        if version < current_version():
-            with _closed_on_error(db):
-                files.back_up(db, path, f"before-{version_text(current_version())}")
-                migrate(db)
         return db
 
     def _open_shared(self, path: Path) -> sqlite3.Connection:
@@ -265,7 +233,7 @@ class Database:
                 return db
             db.close()
             if version // 1000 > current_version() // 1000:
-                raise StoreUnavailable("unreadable", _too_new_sentence(path, version))
+                raise StoreUnavailable("unreadable", too_new_sentence(path, version))
             return files.load_into_memory(path)
         except (*DATABASE_ERRORS, OSError) as error:
             raise StoreUnavailable(
@@ -339,9 +307,8 @@ class Database:
 
     def _say_in_memory(self, path: Path, error: Exception) -> None:
         log.error("store goes on in memory: %r", error)
-        kind, sentence = _IN_MEMORY[_memory_kind(error)]
         self.in_memory = True
-        self.notice = StoreNotice(kind, sentence.format(folder=path.parent, reason=error))
+        self.notice = in_memory_notice(path, error)
 
 
 class _TooNewError(Exception):
@@ -362,23 +329,12 @@ def _usable_version(db: sqlite3.Connection, path: Path, *, left_open: bool) -> i
     version = files.version_of(db)
     if version // 1000 > current_version() // 1000:
         raise _TooNewError(
-            f"{_too_new_sentence(path, version)} Until then chats are kept in memory only."
+            f"{too_new_sentence(path, version)} Until then chats are kept in memory only."
         )
     files.check(db, path, left_open=left_open)
     if version == current_version():
         files.check_schema(db)
     return version
-
-
-def _memory_kind(error: Exception) -> Literal["full", "read_only", "unreadable"]:
-    if isinstance(error, OSError):
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            return "full"
-        return (
-            "read_only" if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM} else "unreadable"
-        )
-    kind = fault_kind(error)
-    return kind if kind in {"full", "read_only"} else "unreadable"
 
 
 def _of_the_index(error: Exception) -> bool:
@@ -391,16 +347,3 @@ def _as_ours(error: Exception) -> StoreBug | StoreUnavailable:
     if kind == "bug":
         return StoreBug(str(error))
     return StoreUnavailable(kind, f"The chats can't be read or written now ({error}).")
-
-
-def _too_new_sentence(path: Path, version: int) -> str:
-    return (
-        f"The chats in {path.name} were written by a newer Plimsoll (store version"
-        f" {version_text(version)}, this one knows {version_text(current_version())}): update"
-        " Plimsoll to open them."
-    )
-
-
-def _in_use_sentence(pid: int | None) -> str:
-    who = f" (process {pid})" if pid else ""
-    return f"Another Plimsoll{who} has the chats open, so they can only be read here."

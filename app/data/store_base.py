@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.data import rows
-from app.data.database import Database, StoreNotice, Work
+from app.data.database import Database, Work
 from app.data.errors import UnknownId
 from app.data.records import Conversation
+from app.data.store_notice import StoreNotice
 from app.data.tree import MessageTree, Node
 
 __all__ = ["StoreBase", "conversation_row", "new_id", "seq_of", "tree_of"]

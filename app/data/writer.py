@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from app.data.conversations import ConversationStore
-from app.data.database import StoreNotice
+from app.data.store_notice import StoreNotice
 
 __all__ = ["StoreThread"]
 

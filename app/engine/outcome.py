@@ -115,6 +115,11 @@ class WorkerEnd:
         return any(_MEMORY_WORDS.search(line) for line in self.last_lines)
 
     @property
+    def lost_file(self) -> bool:
+        """Tell whether pages of the model's file were gone when they were needed."""
+        return self.signal_name == "SIGBUS" and self.phase not in {"starting", "idle"}
+
+    @property
     def _assertion(self) -> str:
         found = (_ASSERTION.search(line) for line in reversed(self.last_lines))
         return next((match[0].strip() for match in found if match is not None), "")
@@ -151,6 +156,11 @@ class WorkerEnd:
             )
         if name == "SIGSEGV" or self.code & 0xFFFFFFFF == _WINDOWS_ACCESS_VIOLATION:
             return f"The engine crashed {when} (memory fault)."
+        if self.lost_file:
+            return (
+                f"The engine could not read the model's file any more {when}: the file was cut "
+                "short or changed while it was in use, or its disk is gone (SIGBUS)."
+            )
         if name is not None:
             return f"The engine was ended {when} ({name})."
         return f"The engine ended by itself {when} (exit code {self.code})."
@@ -221,6 +231,8 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
     advice: tuple[str, ...] = ("Load the model again",)
     if end.signal_name == "SIGKILL":
         advice += ("Use a smaller context", "Choose a smaller variant of the model")
+    elif end.lost_file:
+        advice = ("Look at the model's file and its disk, then load the model again",)
     elif end.phase in {"load", "prefill", "decode", "score"}:
         advice += ("Put fewer layers on the GPU", "Try compatibility mode")
     return Recovery(False, compatibility, end.sentence, advice)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from app.data.load_records import parts_of
 from app.data.records import Attachment, Message
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
@@ -38,11 +39,13 @@ class Asker(QObject):
         asked(Opened, str | None shown): the reply has begun.
         blocked(str | None): a reply is being written in this conversation.
         refused(str): a sentence: why nothing can be asked now.
+        unsent(str text, Sequence[Attachment]): what was typed and could not be stored.
     """
 
     asked = Signal(object, object)
     blocked = Signal(object)
     refused = Signal(str)
+    unsent = Signal(str, object)
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class Asker(QObject):
             reply = store.start_reply(conversation_id, asked.id, model_name=model)
             return self._reader.read(store, conversation_id), reply
 
-        self._ask(work, shown, trim=trim)
+        self._ask(work, shown, trim=trim, typed=(text, attachments))
         return True
 
     def regenerate(self, message_id: str, *, shown: str | None, replies: int = 1) -> None:
@@ -146,7 +149,9 @@ class Asker(QObject):
             return
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
-            store.save_reply(message.id, message.text, message.reasoning, "streaming")
+            store.save_reply(
+                message.id, message.text, message.reasoning, "streaming", stats=message.stats
+            )
             return self._reader.read(store, message.conversation_id), message
 
         self._ask(work, shown, continued=message)
@@ -159,6 +164,7 @@ class Asker(QObject):
         trim: bool = True,
         continued: Message | None = None,
         others: Sequence[str] = (),
+        typed: tuple[str, Sequence[Attachment]] | None = None,
     ) -> None:
         def begin(result: tuple[Opened | None, Message]) -> None:
             self._asking = False
@@ -179,12 +185,15 @@ class Asker(QObject):
                 opened.sampling(),
                 text="" if continued is None else continued.text,
                 reasoning="" if continued is None else continued.reasoning,
+                before=() if continued is None else parts_of(continued),
             )
             self.asked.emit(opened, shown)
 
         def failed(error: Exception) -> None:
             self._asking = False
             self.refused.emit(str(error))
+            if typed is not None:
+                self.unsent.emit(*typed)
 
         self._asking = True
         self._store.do(work, begin, failed)

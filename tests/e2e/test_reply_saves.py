@@ -31,9 +31,7 @@ def test_first_words_are_stored_at_once(
     fake_script(replies=[LONG], decode_per_s=100)
     program = open_program(model).ready()
     first: list[int] = []
-    program.app.controller.runner.text_arrived.connect(
-        lambda *_: first or first.append(program.written())
-    )
+    program.app.controller.runner.text_arrived.connect(lambda *_: first.append(program.written()))
     program.send("Hello")
     program.until(lambda: bool(first))
     # Handed to the store with the first words or just before: it does not wait for a timer.

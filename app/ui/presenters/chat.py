@@ -77,6 +77,7 @@ class ChatPresenter(QObject):
         controller.answering_changed.connect(self._on_answering)
         controller.refused.connect(self._on_refused)
         controller.asker.blocked.connect(self._on_blocked)
+        controller.asker.unsent.connect(self._take_back)
         window.chat.notices.chosen.connect(self._on_choice)
         controller.reply_failed.connect(self._on_reply_failed)
         controller.message_deleted.connect(self._on_deleted)
@@ -102,6 +103,16 @@ class ChatPresenter(QObject):
             self._window.chat.composer.clear()
             self._show_chips()
             self._transcript.scroll_to_end()
+
+    @Slot(str, object)
+    def _take_back(self, text: str, attachments: Sequence[Attachment]) -> None:
+        """Put back what could not be stored, before what was typed since: nothing is lost."""
+        self._growing = False
+        composer = self._window.chat.composer
+        since = composer.text()
+        composer.set_text(f"{text}\n\n{since}" if since.strip() else text)
+        self._attachments |= {str(next(self._keys)): item for item in attachments}
+        self._show_chips()
 
     @Slot(list)
     def _on_files(self, paths: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["ChatsPresenter"]
 
 _DRAFT_MS = 1000
+_DRAFT_LATEST_S = 3.0
 _NEW_DRAFT = "new-draft"  # of a chat that is not stored yet
+
+
+def _keep(store: ConversationStore, conversation_id: str, draft: str) -> None:
+    """Store a draft, unless it is what the store has; the window's own copy may be an old one."""
+    chat = store.get(conversation_id)
+    if chat is not None and chat.draft != draft and not store.read_only:
+        store.update(conversation_id, draft=draft)
 
 
 def _when(ms: int) -> datetime:
@@ -62,7 +71,8 @@ class ChatsPresenter(QObject):
         self._draft_timer.setSingleShot(True)
         self._draft_timer.setInterval(_DRAFT_MS)
         self._draft_timer.timeout.connect(self.keep_draft)
-        window.chat.composer.draft_changed.connect(self._draft_timer.start)
+        self._draft_since_s: float | None = None  # what is typed since then is not kept yet
+        window.chat.composer.draft_changed.connect(self._on_draft)
         kept = state.blob(_NEW_DRAFT)
         if kept:
             window.chat.composer.set_text(kept.decode("utf-8", "replace"))
@@ -78,6 +88,7 @@ class ChatsPresenter(QObject):
         chats.export_requested.connect(self._export)
         window.toast.undone.connect(self._on_undone)
         window.toast.expired.connect(self._on_expired)
+        controller.asker.asked.connect(self._on_asked)
         controller.chats_changed.connect(self.refresh)
         controller.answering_changed.connect(self._on_answering)
         controller.conversation_changed.connect(self._on_conversation)
@@ -122,16 +133,38 @@ class ChatsPresenter(QObject):
         self._keep_draft()
         self._controller.open(key)
 
+    @Slot()
+    def _on_draft(self) -> None:
+        now_s = time.monotonic()
+        if self._draft_since_s is None:
+            self._draft_since_s = now_s
+        # Who types without a pause is not to lose all of it.
+        if now_s - self._draft_since_s < _DRAFT_LATEST_S or not self._draft_timer.isActive():
+            self._draft_timer.start()
+
     def _keep_draft(self) -> None:
+        self._draft_since_s = None
         here = self._controller.conversation
         draft = self._window.chat.composer.text()
         if here is None:
-            self._state.set_blob(_NEW_DRAFT, draft.encode("utf-8", "replace"))
-        elif draft != here.draft:
-            self._store.do(lambda store: store.update(here.id, draft=draft))
+            self._keep_new_draft(draft)
+        else:
+            self._store.do(lambda store: _keep(store, here.id, draft))
+
+    def _keep_new_draft(self, draft: str) -> None:
+        kept = draft.encode("utf-8", "replace")
+        if kept != (self._state.blob(_NEW_DRAFT) or b""):
+            self._state.set_blob(_NEW_DRAFT, kept)
+
+    @Slot(object, object)
+    def _on_asked(self, _opened: object, shown: str | None) -> None:
+        if shown is None:  # it is a chat now: the next start must not offer its message again
+            self._keep_new_draft("")
 
     def keep_draft(self) -> None:
-        """Store the draft on screen: a second after the last key, and before the window closes."""
+        """Store the draft on screen: a second after the last key, at the latest four after the
+        first, and before the window closes.
+        """
         self._keep_draft()
 
     @Slot(object)

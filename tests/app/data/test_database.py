@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -247,10 +248,28 @@ def test_another_program_that_holds_the_file_for_long(
     other.execute("BEGIN IMMEDIATE")
     store.add_message(chat.id, chat.follow_up, "assistant", "not lost")
     assert store.in_memory
+    assert store.notice is not None
+    assert store.notice.sentence.startswith("Another program holds the file with your chats")
     other.execute("ROLLBACK")
     other.close()
     assert store.retry()
     assert store.path(chat.id)[-1].text == "not lost"
+
+
+def test_a_store_whose_tables_are_not_of_its_version_is_recovered(store_path: Path) -> None:
+    store = ConversationStore(store_path)
+    chat = make_chat(store)
+    store.close()
+    with closing(sqlite3.connect(store_path, isolation_level=None)) as db:
+        db.execute("PRAGMA user_version = 1000")  # but the tables of the version after that
+    again = ConversationStore(store_path)
+    try:
+        assert again.notice is not None
+        assert again.notice.kind == "recovered"
+        assert not again.in_memory
+        assert len(again.path(chat.id)) == 3
+    finally:
+        again.close()
 
 
 def test_a_damaged_search_index_is_made_anew(store: ConversationStore) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from app.data import carve, recovery
 from app.data.conversations import ConversationStore
-from app.data.database import StoreNotice
+from app.data.store_notice import StoreNotice
 from tests.helpers.store_files import Chat, make_chat
 
 PAGE = 4096

@@ -48,6 +48,8 @@ OOM = ("ggml_backend_cuda_buffer_type_alloc_buffer: cudaMalloc failed: out of me
             WorkerEnd(-signal.SIGKILL, "decode", unreadable="not a message: malformed"),
             "sent something unreadable while writing the reply and was ended: not a",
         ),
+        (WorkerEnd(-signal.SIGBUS, "decode"), "model's file any more while writing the reply"),
+        (WorkerEnd(-signal.SIGBUS, "idle"), "ended while idle (SIGBUS)"),
         (WorkerEnd(3, "idle"), "exit code 3"),
         (WorkerEnd(-64, "idle"), "SIGRTMAX"),
     ],
