@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.fault_rounds import KINDS, Attack
+from tests.helpers.faults.table import KINDS, Attack
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and SIGSTOP are POSIX")
 
