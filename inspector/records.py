@@ -29,6 +29,7 @@ __all__ = [
     "LoadRecord",
     "MemorySample",
     "SettingsRecord",
+    "TurnPart",
     "TurnRecord",
     "TurnStats",
     "decode_record",
@@ -38,6 +39,14 @@ __all__ = [
 _STEADY = 0.1  # half width of a probe's middle passes, relative to their median
 
 BufferKind: TypeAlias = Literal["weights", "kv", "state", "compute", "output"]
+
+
+class TurnPart(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured of an earlier part of a reply that was continued, and why it ended."""
+
+    at_ms: int
+    stats: TurnStats
+    stop: str | None = None
 
 
 class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +59,8 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     `LoadRecord` under which the turn ran, ``peak_bytes`` the most private memory that the engine's
     process held in it. Where ``replies_at_once`` were decoded in one batch, ``decode_s`` is this
     reply's own, and the first reply's record has the tokens of all and the time they took. With a
-    draft model ``accepted_tokens`` of the ``drafted_tokens`` were right.
+    draft model ``accepted_tokens`` of the ``drafted_tokens`` were right. Of a reply that was
+    continued the figures are those of its last part; ``earlier`` has those before, in order.
     """
 
     n_ctx: int
@@ -75,6 +85,7 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     batch_decode_s: float = 0.0
     drafted_tokens: int = 0
     accepted_tokens: int = 0
+    earlier: tuple[TurnPart, ...] = ()
 
     @property
     def is_alone(self) -> bool:
@@ -280,7 +291,10 @@ class LoadRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn of a conversation with what it ran on."""
+    """One turn of a conversation with what it ran on.
+
+    A reply that was continued has a turn for each of its ``parts``, counted from 1 by ``part``.
+    """
 
     at_ms: int
     stats: TurnStats
@@ -289,6 +303,8 @@ class TurnRecord(msgspec.Struct, frozen=True, kw_only=True):
     model_name: str = ""
     stop: str | None = None
     load: LoadRecord | None = None
+    part: int = 1
+    parts: int = 1
 
 
 class BenchRow(msgspec.Struct, frozen=True, kw_only=True):

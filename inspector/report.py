@@ -37,6 +37,8 @@ class _TurnJson(msgspec.Struct, kw_only=True):
     model: str = ""
     stop: str | None = None
     load: str | None = None
+    part: int = 1
+    parts: int = 1
 
 
 class _ReportJson(msgspec.Struct, kw_only=True):
@@ -62,6 +64,8 @@ def read_report(data: bytes) -> tuple[str, tuple[TurnRecord, ...]]:
             message=turn.message,
             model_name=turn.model,
             stop=turn.stop,
+            part=turn.part,
+            parts=turn.parts,
             load=None if turn.load is None else report.loads.get(turn.load),
         )
         for turn in report.turns
@@ -119,6 +123,8 @@ def _turn_as_json(turns: Sequence[TurnRecord], index: int) -> dict[str, Any]:
         "message": turn.message,
         "model": turn.model_name,
         "stop": turn.stop,
+        "part": turn.part,
+        "parts": turn.parts,
         "load": None if turn.load is None else turn.load.id,
         "stats": msgspec.to_builtins(stats),
         "prefill_per_s": stats.prefill_per_s,
@@ -172,7 +178,7 @@ def _turn_table(turns: Sequence[TurnRecord]) -> str:
             predicted = f"{format_figure(point.low)} to {format_figure(point.high)}"
             ceiling = f"{format_figure(point.ceiling)}"
         lines.append(
-            f"| {_time(turn.at_ms)} | {stats.prompt_tokens:,} | {stats.reused_tokens:,} "
+            f"| {_turn_name(turn)} | {stats.prompt_tokens:,} | {stats.reused_tokens:,} "
             f"| {format_seconds(stats.first_token_s) if stats.first_token_s else '—'} "
             f"| {_rate(stats.prefill_per_s)} | {stats.reply_tokens:,} "
             f"| {_rate(stats.decode_per_s)} | {predicted} | {ceiling} |"
@@ -231,8 +237,15 @@ def _explanations(turns: Sequence[TurnRecord]) -> list[str]:
             continue
         sentence = judge(replayed(turn.load, [turn])).sentence
         if sentence:
-            notes.append(f"- {_time(turn.at_ms)}: {sentence}")
+            notes.append(f"- {_turn_name(turn)}: {sentence}")
     return ["\n".join(notes)] if notes else []
+
+
+def _turn_name(turn: TurnRecord) -> str:
+    """Return when a turn was, and of a reply that was continued which part it is."""
+    if turn.parts < 2:
+        return _time(turn.at_ms)
+    return f"{_time(turn.at_ms)}, part {turn.part} of {turn.parts}"
 
 
 def _rate(tokens_per_s: float | None) -> str:

@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from app.data.records import Message
 from app.settings import atomic_write
 from app.small_files import read_small
-from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
+from inspector.records import LoadRecord, TurnPart, TurnRecord, decode_record, encode_record
 
-__all__ = ["LoadRecords", "turn_records"]
+__all__ = ["LoadRecords", "parts_of", "turn_records"]
 
 log = logging.getLogger(__name__)
 
@@ -68,17 +70,37 @@ class LoadRecords:
 
 
 def turn_records(messages: Iterable[Message], loads: LoadRecords) -> list[TurnRecord]:
-    """Return the turns that have figures, with the records of their loads where those are kept."""
+    """Return the turns that have figures, with the records of their loads where those are kept.
+
+    A reply that was continued gives one for each of its parts.
+    """
     return [
         TurnRecord(
-            at_ms=message.created_ms,
-            stats=message.stats,
+            at_ms=part.at_ms,
+            stats=part.stats,
             conversation=message.conversation_id,
             message=message.id,
             model_name=message.model_name or "",
-            stop=message.stop_reason,
-            load=loads.get(message.stats.load_id),
+            stop=part.stop,
+            load=loads.get(part.stats.load_id),
+            part=number,
+            parts=len(parts),
         )
         for message in messages
         if message.role == "assistant" and message.stats is not None
+        for parts in (parts_of(message),)
+        for number, part in enumerate(parts, start=1)
     ]
+
+
+def parts_of(message: Message) -> tuple[TurnPart, ...]:
+    """Return what was measured of a reply's parts, in order; one unless it was continued."""
+    stats = message.stats
+    if stats is None:
+        return ()
+    last = TurnPart(
+        at_ms=message.updated_ms if stats.earlier else message.created_ms,
+        stats=msgspec.structs.replace(stats, earlier=()),
+        stop=message.stop_reason,
+    )
+    return (*stats.earlier, last)

@@ -30,7 +30,7 @@ from app.engine.protocol import (
 from app.engine.qt_client import EngineProcess
 from app.ui.chat_views import LiveReply
 from app.ui.store_bridge import StoreBridge
-from inspector.records import TurnStats
+from inspector.records import TurnPart, TurnStats
 
 __all__ = ["FinishedReply", "ReplyRunner"]
 
@@ -53,6 +53,7 @@ class _Part:
     unsaved: bool = False
     figures_s: float = 0.0
     ended: bool = False
+    before: tuple[TurnPart, ...] = ()  # what was measured of a reply that is continued
 
 
 @dataclass
@@ -153,11 +154,12 @@ class ReplyRunner(QObject):
         *,
         text: str = "",
         reasoning: str = "",
+        before: tuple[TurnPart, ...] = (),
     ) -> None:
         """Ask the engine for one reply or several.
 
-        The messages stand in the store already, in the state ``streaming``; ``text`` and
-        ``reasoning`` are what a continued reply has already.
+        The messages stand in the store already, in the state ``streaming``; ``text``,
+        ``reasoning`` and the figures ``before`` are what a continued reply has already.
         """
         assert self._running is None
         request_id = self._engine.generate(
@@ -167,7 +169,12 @@ class ReplyRunner(QObject):
             conversation_id,
             request_id,
             [
-                _Part(message_id, [text] if text else [], [reasoning] if reasoning else [])
+                _Part(
+                    message_id,
+                    [text] if text else [],
+                    [reasoning] if reasoning else [],
+                    before=before,
+                )
                 for message_id in message_ids
             ],
         )
@@ -261,6 +268,10 @@ class ReplyRunner(QObject):
         part.text = [text]
         part.reasoning = [reasoning] if reasoning else []
         message_id = part.message_id
+        if stats is None and part.before:
+            # Figures of what was there before are not lost with the rest.
+            last = part.before[-1]
+            stats = msgspec.structs.replace(last.stats, earlier=part.before[:-1])
         self._store.do(
             lambda store: store.save_reply(message_id, text, reasoning, state, stop_reason, stats)
         )
@@ -270,7 +281,7 @@ class ReplyRunner(QObject):
         part.ended = True
         part.unsaved = False
         state: MessageState = "stopped" if done.stop == "stopped" else "complete"
-        stats = msgspec.structs.replace(done.stats, load_id=self.load_id)
+        stats = msgspec.structs.replace(done.stats, load_id=self.load_id, earlier=part.before)
         return self._store_part(part, state, done.stop, stats), state, stats
 
     def _fail(self, part: _Part, failed: Failed) -> tuple[str, MessageState]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.data.load_records import parts_of
 from app.engine.protocol import Fault
 from app.ui.dialogs.context_log import ContextLogDialog
 from app.ui.transcript.controls import controls_for
@@ -110,6 +111,11 @@ def test_stopped_reply_can_be_continued(
     program.answered()
     assert program.texts()[-1] == message.text + " and the rest"
     assert len(program.app.controller.path) == 2
+    # Figures of the first part are kept beside those of the second.
+    first, second = parts_of(program.app.controller.path[-1])
+    assert message.stats is not None
+    assert (first.stats, first.stop) == (message.stats, "stopped")
+    assert second.stats.reply_tokens < first.stats.reply_tokens
 
 
 def test_a45_second_send_while_one_runs_is_refused_and_nothing_is_lost(

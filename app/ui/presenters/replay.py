@@ -39,13 +39,11 @@ class Replay(QObject):
 
     def show_turn(self, turns: Sequence[TurnRecord], message_id: str) -> bool:
         """Show a turn of the chat on screen; tell whether there is a record of it."""
-        before = []
-        for turn in turns:
-            before.append(turn)
-            if turn.message == message_id:
-                break
-        else:
+        # Of a reply that was continued the last part, as below the reply itself.
+        found = [index for index, turn in enumerate(turns) if turn.message == message_id]
+        if not found:
             return self._say(self.tr("This reply has no figures to show."))
+        before = turns[: found[-1] + 1]
         if before[-1].load is None:
             return self._say(
                 self.tr("The record of the load under which this reply was written is not kept.")

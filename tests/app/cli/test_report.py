@@ -11,7 +11,7 @@ import pytest
 
 from app.cli import run
 from app.data.conversations import ConversationStore
-from app.data.load_records import LoadRecords
+from app.data.load_records import LoadRecords, parts_of
 from app.paths import Paths
 from inspector.records import LoadRecord
 from inspector.report import read_report
@@ -87,6 +87,32 @@ def test_a_place_that_can_not_be_written_is_one_sentence(
     blocked.write_text("x")
     assert run(["report", "A measured chat", "--out", str(blocked / "report.md")]) == 2
     assert "can't be written" in capsys.readouterr().err
+
+
+def test_each_part_of_a_continued_reply_has_a_row(
+    load: LoadRecord, paths: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ConversationStore(paths.store)
+    chat = next(c for c in store.list_all() if c.title == "A measured chat")
+    reply = store.path(chat.id)[-1]
+    assert reply.stats is not None
+    second = msgspec.structs.replace(reply.stats, reply_tokens=77, earlier=parts_of(reply))
+    store.save_reply(reply.id, "An answer that goes on", state="complete", stats=second)
+    again = store.path(chat.id)[-1]
+    third = msgspec.structs.replace(reply.stats, reply_tokens=88, earlier=parts_of(again))
+    store.save_reply(reply.id, "An answer that goes on and on", state="complete", stats=third)
+    store.close()
+    assert run(["report", "A measured chat"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| 20")]
+    assert [("part" in row) for row in rows] == [False, True, True, True]
+    for number, tokens in ((1, reply.stats.reply_tokens), (2, 77), (3, 88)):
+        assert f"part {number} of 3 |" in rows[number]
+        assert f"| {tokens:,} |" in rows[number]
+    assert run(["report", "A measured chat", "--json"]) == 0
+    text = capsys.readouterr().out
+    turns = json.loads(text)["turns"]
+    assert [(turn["part"], turn["parts"]) for turn in turns] == [(1, 1), (1, 3), (2, 3), (3, 3)]
+    assert [turn.part for turn in read_report(text.encode())[1]] == [1, 1, 2, 3]
 
 
 def test_other_files_are_no_reports() -> None:

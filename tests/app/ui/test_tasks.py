@@ -93,7 +93,8 @@ def test_at_the_end_nothing_begins_and_nothing_is_delivered(
     qtbot: QtBot, parent: QObject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "_running", set())
-    release, begun, got = threading.Event(), threading.Semaphore(0), []
+    release, begun = threading.Event(), threading.Semaphore(0)
+    got: list[int] = []
     worked: list[int] = []
 
     def work(number: int) -> int:
