@@ -87,7 +87,7 @@ def growth_curve(row: RowPlan, settings: PlannerSettings) -> Steps[GrowthCurve]:
     samples = sorted({_STEP, *(last * index // _SAMPLES for index in range(1, _SAMPLES + 1))})
     plans: list[tuple[int, MemoryPlan]] = []
     for tokens in samples:
-        load = load_of(settings, context=tokens)
+        load = load_of(settings, context=tokens, engine=plan.load)
         plans.append((tokens, memory_plan(plan.facts, load, plan.machine)))
         yield
     pool = _first_to_end(plan.pools, plans)

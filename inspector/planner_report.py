@@ -9,10 +9,12 @@ from typing import Any
 
 from gguf_tools.machine import Device
 from gguf_tools.units import format_bandwidth, format_bytes, format_figure
+from inspector.measured import fit_words
 from inspector.planner_curves import BatchingCurve, GrowthCurve
 from inspector.planner_setup import PlannerSettings
 from inspector.planner_words import (
     balance_phrases,
+    beyond_phrases,
     prefill_phrase,
     range_text,
     short_name,
@@ -72,6 +74,7 @@ def _row_json(item: ReportRow) -> dict[str, Any]:
         "fits": row.fits,
         "breaks_first": row.cause,
         "max_context": row.context_breaks,
+        "trained_context": row.trained_context,
         "max_conversations": row.users,
         "lacks_bytes": row.lacks_bytes,
         "kv_bytes": row.plan.memory.kv_bytes,
@@ -96,6 +99,7 @@ def _row_json(item: ReportRow) -> dict[str, Any]:
             "prefill": row.balance.prefill,
         },
         "prefill_per_s": row.balance.prefill_per_s,
+        "expected_source": "bandwidth" if row.working.machine.fit is None else "measured",
     }
     if item.growth is not None:
         found["memory_by_context"] = [
@@ -132,8 +136,8 @@ def _rates_json(rates: Rates) -> dict[str, Any]:
 def planner_markdown(rows: Sequence[ReportRow]) -> str:
     """Return the page as Markdown: a table of the rows, and each row's reasons."""
     heads = (
-        "Machine", "Model", "Context", "Weights", "Cache", "Verdict", "Longest context",
-        "Conversations", "Ceiling", "Realistic",
+        "Machine", "Model", "Context", "Placement", "Weights", "Cache", "Verdict",
+        "Longest context", "Conversations", "Ceiling", "Realistic",
     )  # fmt: skip
     lines = ["# Plan", "", _NOTE, "", _line(heads), _line(["---"] * len(heads))]
     lines += [_line(_cells(item)) for item in rows]
@@ -152,12 +156,13 @@ def _cells(item: ReportRow) -> list[str]:
     if settings.conversations > 1:
         context = f"{settings.conversations} × {context}"
     if row is None:
-        return [item.machine, "", context, "", "", item.problem, "", "", "", ""]
+        return [item.machine, "", context, "", "", "", item.problem, "", "", "", ""]
     facts = row.plan.facts
     return [
         short_name(item.machine),
         f"{facts.shown_name} {facts.quantization or ''}".strip(),
         f"{context}, {settings.cache_type}",
+        _placement(settings, row),
         format_bytes(facts.weights_bytes),
         format_bytes(row.plan.memory.kv_bytes),
         f"{verdict(row)[0]}; {verdict_detail(row)}",
@@ -166,6 +171,17 @@ def _cells(item: ReportRow) -> list[str]:
         _ceiling(row),
         _realistic(row),
     ]
+
+
+def _placement(settings: PlannerSettings, row: RowPlan) -> str:
+    """Say where layers and experts lie, as asked for."""
+    layers, all_layers = row.plan.layers_offloaded, len(row.plan.memory.placement.layers)
+    if not row.plan.machine.accelerators:
+        return "CPU"
+    where = "all layers" if layers == all_layers else f"{layers:,} of {all_layers:,} layers"
+    if settings.experts_on_cpu and row.plan.facts.experts:
+        return f"{where} on the card, experts in RAM"
+    return f"{where} on the card"
 
 
 def _ceiling(row: RowPlan) -> str:
@@ -196,6 +212,10 @@ def _reasons(item: ReportRow) -> list[str]:
         figures += f", {device.flops_per_s / 1e12:,.3g} TFLOPS ({device.flops_basis})"
     lines = ["", f"## {short_name(item.machine)}: {row.plan.facts.shown_name}", "", f"- {figures}"]
     lines.append(f"- {row.kv_formula}")
+    asked = row.plan.memory.settings.context_sequence
+    lines += [f"- {phrase}" for phrase in beyond_phrases(row.trained_context, asked)]
+    fit = row.working.machine.fit
+    lines.append(f"- Realistic rates are predicted {fit_words(fit)}.")
     lines += [f"- {phrase}" for phrase in (*balance_phrases(row), prefill_phrase(row))]
     if item.growth is not None and item.growth.breaks_tokens is not None:
         lines.append(f"- {item.growth.pool} is full at {item.growth.breaks_tokens:,} tokens.")

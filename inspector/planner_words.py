@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from gguf_tools.machine import Basis
+from gguf_tools.machine import Basis, bandwidth_how
 from gguf_tools.units import GB, format_bandwidth, format_bytes, format_seconds
+from inspector.measured import fit_words
 from inspector.planning import RowPlan
 
 __all__ = [
     "Phrase",
     "Tone",
     "balance_phrases",
+    "beyond_phrases",
     "ceiling_phrases",
     "context_phrases",
     "machine_phrases",
@@ -28,6 +30,7 @@ __all__ = [
 Tone: TypeAlias = Literal["good", "warning", "danger", "dim"]
 
 _BASES: Final[dict[Basis, str]] = {"table": "data sheet", "read": "driver", "assumed": "assumed"}
+_STEP: Final = 256
 _MAKERS: Final = ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ", "AMD ", "Intel ")
 
 
@@ -155,6 +158,7 @@ def machine_phrases(row: RowPlan) -> list[Phrase]:
     for device in row.plan.machine.devices:
         bandwidth = format_bandwidth(device.bandwidth_bytes_per_s)
         basis = _BASES.get(device.bandwidth_basis, device.bandwidth_basis)
+        basis = bandwidth_how(basis, device.bandwidth_note)
         parts = f"{format_bytes(device.total_bytes)}, {bandwidth} ({basis})"
         if device.flops_per_s:
             basis = _BASES.get(device.flops_basis, device.flops_basis)
@@ -174,8 +178,33 @@ def machine_phrases(row: RowPlan) -> list[Phrase]:
     return said
 
 
+def beyond_phrases(trained: int | None, asked: int) -> list[Phrase]:
+    """Return what it means to ask for a longer context than a model was trained for.
+
+    Args:
+        trained: tokens it was trained for, None where the file doesn't say.
+        asked: tokens of one conversation.
+    """
+    if not trained or asked < trained + _STEP:  # contexts come in steps
+        return []
+    return [
+        _say(
+            "%1 tokens are asked for and the model was trained for %2: further positions are new "
+            "to it, so answers get worse there, or need RoPE scaling, which costs some quality "
+            "everywhere.",
+            f"{asked:,}",
+            f"{trained:,}",
+        )
+    ]
+
+
 def context_phrases(row: RowPlan) -> list[Phrase]:
     """Return how the longest context was worked out."""
+    asked = row.plan.memory.settings.context_sequence
+    return [*_context(row), *beyond_phrases(row.trained_context, asked)]
+
+
+def _context(row: RowPlan) -> list[Phrase]:
     if row.context_breaks is None:
         return [_say("Unknown, as the free memory is.")]
     if row.cause == "weights":
@@ -269,7 +298,11 @@ def realistic_phrases(row: RowPlan) -> list[Phrase]:
         ]
     if rates.ceiling and not rates.arithmetic:
         share = f"{rates.low / rates.ceiling:.0%} to {rates.high / rates.ceiling:.0%}"
-        said.append(_say("%1 of the ceiling, as such hardware usually reaches.", share))
+        fit = row.working.machine.fit
+        if fit is None:
+            said.append(_say("%1 of the ceiling, as such hardware usually reaches.", share))
+        else:
+            said.append(_say("%1 of the ceiling, %2.", share, fit_words(fit)))
     ttft = row.working.ttft_s
     if ttft is not None and not row.plan.load.experts_on_cpu:
         said.append(_say("First token of a 512-token prompt: about %1.", format_seconds(ttft)))

@@ -7,7 +7,7 @@ that hand control back after each plan: a window can redraw while a slider moves
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, TypeVar
 
@@ -25,6 +25,7 @@ from inspector.planner_setup import PlannerSettings
 __all__ = [
     "Balance",
     "Cause",
+    "Engine",
     "Rates",
     "RowPlan",
     "Steps",
@@ -48,6 +49,26 @@ SLOW_PER_S: Final = 5.0
 """Tokens per second below which a reader waits for the next word."""
 
 _STEP: Final = 256
+
+
+def _as_it_is(plan: Plan) -> Plan:
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What is known of the engine that would load a model; the defaults are of any other machine.
+
+    ``extra_buffers`` and ``repack`` are those of `LoadSettings`. ``fitted`` returns a plan with
+    decoding predicted by what was measured there.
+    """
+
+    extra_buffers: bool = True
+    repack: bool = False
+    fitted: Callable[[Plan], Plan] = _as_it_is
+
+
+_ANY: Final = Engine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +162,16 @@ def finish(steps: Steps[T]) -> T:
             return result
 
 
-def load_of(settings: PlannerSettings, *, context: int | None = None) -> LoadSettings:
-    """Return the load that settings mean: a cache of ``context`` for each conversation."""
+def load_of(
+    settings: PlannerSettings,
+    *,
+    context: int | None = None,
+    engine: Engine | LoadSettings = _ANY,
+) -> LoadSettings:
+    """Return the load that settings mean: a cache of ``context`` for each conversation.
+
+    ``engine`` says which kernels there are; a load of the same engine does as well.
+    """
     one = round_up(max(context or settings.context, _STEP), _STEP)
     return LoadSettings(
         context=one * settings.conversations,
@@ -154,22 +183,33 @@ def load_of(settings: PlannerSettings, *, context: int | None = None) -> LoadSet
         sequences=settings.conversations,
         flash_attention=settings.flash_attention,
         experts_on_cpu=settings.experts_on_cpu,
+        extra_buffers=engine.extra_buffers,
+        repack=engine.repack,
     )
 
 
-def plan_row(facts: ModelFacts, settings: PlannerSettings, machine: Machine) -> Steps[RowPlan]:
+def plan_row(
+    facts: ModelFacts, settings: PlannerSettings, machine: Machine, engine: Engine = _ANY
+) -> Steps[RowPlan]:
     """Return a row, step by step.
+
+    Args:
+        facts: the model.
+        settings: how it would be loaded.
+        machine: where.
+        engine: what is known of the engine there.
 
     Raises:
         ValueError: the facts say too little to plan; the text is one sentence.
     """
-    load = load_of(settings)
+    load = load_of(settings, engine=engine)
     depth = load.context // settings.conversations - 1
-    plan = make_plan(facts, load, machine, depth=depth)
+    plan = engine.fitted(make_plan(facts, load, machine, depth=depth))
     yield
     split = None
     if plan.fits is False and plan.layers_offloaded > 0:
         split = yield from _split_that_fits(plan, depth)
+        split = split and engine.fitted(split)
     longest = yield from _longest(plan, settings)
     cause = _cause(plan, longest)
     users = plan.max_sequences
@@ -239,7 +279,7 @@ def _longest(plan: Plan, settings: PlannerSettings) -> Steps[int | None]:
     trained = plan.facts.context_length or 0
     if not longest or longest < _STEP or longest >= trained // _STEP * _STEP:
         return longest
-    near = make_plan(plan.facts, load_of(settings, context=longest), plan.machine)
+    near = make_plan(plan.facts, load_of(settings, context=longest, engine=plan.load), plan.machine)
     yield
     return near.max_context
 

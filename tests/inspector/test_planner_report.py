@@ -43,6 +43,16 @@ def test_markdown_has_a_line_for_each_row_and_its_reasons() -> None:
     assert text.endswith("\n")
 
 
+def test_what_is_kept_in_main_memory_tells_rows_apart() -> None:
+    rows = planner_markdown(example_rows("mixture")).splitlines()
+    table = [line for line in rows if line.startswith("| RTX")]
+    placements = [line.split(" | ")[3] for line in table]
+    assert placements[0] == placements[2] == "all layers on the card"
+    assert placements[1] == "all layers on the card, experts in RAM"
+    assert len(set(table)) == 3
+    assert "predicted from the memory's bandwidth" in "\n".join(rows)
+
+
 def test_json_has_bytes_and_rates_as_numbers() -> None:
     data = json.loads(planner_json(example_rows("mixture")))
     whole, kept, _ = data["rows"]

@@ -8,11 +8,14 @@ import msgspec
 import pytest
 
 from app.machine import hardware_table
-from gguf_tools.machine import Device, Machine
+from gguf_tools.expected import decode_key
+from gguf_tools.machine import DecodeFit, Device, Machine, cpu_only
+from gguf_tools.plan import Plan, with_fit
 from gguf_tools.typed import TypedModel, typed_facts
 from inspector.planner_examples import EXAMPLES, model_named
 from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
-from inspector.planning import RowPlan, finish, load_of, plan_row, rates_at
+from inspector.planner_words import beyond_phrases, context_phrases, realistic_phrases
+from inspector.planning import Engine, RowPlan, finish, load_of, plan_row, rates_at
 
 GIB = 1 << 30
 H100 = MachineSpec("table", "NVIDIA H100 SXM")
@@ -264,3 +267,55 @@ def test_examples_are_planned_whole() -> None:
             )
             assert found.rates.ceiling is not None
             assert found.bars
+
+
+# --- what is known of the engine
+
+
+def test_a_row_follows_what_was_measured_there() -> None:
+    def fitted(plan: Plan) -> Plan:
+        key = decode_key(plan.memory.settings, plan.memory.placement)
+        return with_fit(plan, DecodeFit(weights=2.0, cache=2.0, spread=0.1, key=key, runs=3))
+
+    facts, where = typed_facts(model_named("8B, plain Q4")), machine(RTX4060)
+    settings = PlannerSettings(context=8192)
+    bare = finish(plan_row(facts, settings, where))
+    known = finish(plan_row(facts, settings, where, Engine(fitted=fitted)))
+    assert bare.rates.high is not None
+    assert known.rates.high is not None
+    assert known.rates.high < 0.7 * bare.rates.high
+    assert known.rates.ceiling == bare.rates.ceiling
+    assert "from 3 measured runs of this model" in " ".join(map(str, realistic_phrases(known)))
+    # A split that fits is predicted in the same way.
+    split = finish(plan_row(facts, PlannerSettings(), where, Engine(fitted=fitted))).split
+    assert split is not None
+    assert split.machine.fit is not None
+
+
+def test_an_engine_without_its_extra_buffers_is_planned_without_them() -> None:
+    facts = typed_facts(model_named("8B, plain Q4"))
+    cpu = replace(cpu_only(64 * GIB, 60 * GIB, 50e9, 1e11).cpu, features=frozenset({"avx2"}))
+    where = Machine(name="CPU", cpu=cpu)
+    rates = [
+        finish(plan_row(facts, PlannerSettings(), where, engine)).balance.prefill_per_s or 0
+        for engine in (
+            Engine(),
+            Engine(extra_buffers=False, repack=True),
+            Engine(extra_buffers=False),
+        )
+    ]
+    assert rates[0] == rates[1] > rates[2] > 0
+
+
+# --- longer than trained
+
+
+def test_a_context_beyond_the_trained_one_is_said() -> None:
+    within = row("Llama 3.1 8B", RTX4090, context=131_072)
+    beyond = row("Llama 3.1 8B", RTX4090, context=262_144)
+    assert not any("RoPE" in str(phrase) for phrase in context_phrases(within))
+    said = " ".join(map(str, context_phrases(beyond)))
+    assert "262,144 tokens are asked for" in said
+    assert "trained for 131,072" in said
+    assert beyond_phrases(None, 1 << 20) == []
+    assert beyond_phrases(1000, 1024) == []  # the first step that holds all of it

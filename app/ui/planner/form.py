@@ -83,6 +83,10 @@ class PlannerForm(QFrame):
         self.problem.setProperty("kind", "error")
         self.problem.setWordWrap(True)
         self.problem.hide()
+        self.remark = QLabel(self)
+        self.remark.setProperty("kind", "small")
+        self.remark.setWordWrap(True)
+        self.remark.hide()
 
         field = self._field
         self._fields = (
@@ -98,6 +102,7 @@ class PlannerForm(QFrame):
         self._grid = QGridLayout()
         self._foot = QHBoxLayout()
         self._foot.addWidget(self.problem, 1)
+        self._foot.addWidget(self.remark, 1)
         self._column = QVBoxLayout(self)
         self._column.addLayout(self._grid)
         self._column.addLayout(self._foot)
@@ -135,6 +140,8 @@ class PlannerForm(QFrame):
         self.experts.setChecked(settings.experts_on_cpu)
         self.own.setChecked(own)
         self.own.setEnabled(has_row)
+        self.remark.setText(facts.remark)
+        self.remark.setVisible(bool(facts.remark))
         self._filling = False
 
     def set_problem(self, sentence: str) -> None:

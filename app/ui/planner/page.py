@@ -29,6 +29,7 @@ from app.ui.planner.model_popup import ModelPopup
 from app.ui.planner.table import PlannerTable
 from app.ui.planner.views import ExampleView
 from app.ui.save_file import choose_report, file_stem, today
+from app.ui.shell.bars import NoticeArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["PlannerPage"]
@@ -110,6 +111,9 @@ class PlannerPage(QWidget):
             themes, self.tr("More users, same weights"), BatchingChart(themes)
         )
         self.models = ModelPopup(themes, self)
+        self.notices = NoticeArea(themes)
+        self.notices.hide()
+        self.notices.shown_changed.connect(self.notices.setVisible)
         self.note = QLabel(
             self.tr(
                 "Predicted from the model's figures and the hardware table; bars of other "
@@ -125,6 +129,7 @@ class PlannerPage(QWidget):
         self._charts.addWidget(self.growth, 1)
         self._charts.addWidget(self.batching, 1)
         self._column = QVBoxLayout(self._content)
+        self._column.addWidget(self.notices)
         self._column.addWidget(self.form)
         self._column.addWidget(self.table)
         self._column.addLayout(self._charts, 1)

@@ -67,7 +67,10 @@ class RowView:
 
 @dataclass(frozen=True, slots=True)
 class FormFacts:
-    """What the form says of the model it plans: hints below the fields, and their limits."""
+    """What the form says of the model it plans: hints below the fields, and their limits.
+
+    ``remark`` says what the settings mean for it that is easily overlooked.
+    """
 
     model: str
     model_hint: str = ""
@@ -75,6 +78,7 @@ class FormFacts:
     layers: int = 0
     trained_tokens: int | None = None
     has_experts: bool = False
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

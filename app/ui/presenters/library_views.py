@@ -16,7 +16,7 @@ from app.paths import starter_model
 from app.ui.models.views import FitView, GroupKind, GroupView, LibraryView, VariantView
 from app.ui.models.words import context
 from app.ui.numbers import grouped
-from gguf_tools.machine import MEASURED_BUSY, Machine
+from gguf_tools.machine import MEASURED_BUSY, Basis, Machine
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate
 from inspector.widgets.text import basis_word
 
@@ -335,7 +335,7 @@ def basis_line(machine: Machine | None) -> str:
     )
 
 
-def _basis_words(basis: str, note: str) -> str:
+def _basis_words(basis: Basis, note: str) -> str:
     return _tr("measured while busy") if MEASURED_BUSY in note else basis_word(basis)
 
 

@@ -29,6 +29,7 @@ from app.ui.presenters.planner_views import (
     waiting_row,
 )
 from app.ui.presenters.planner_work import PlannerWork
+from app.ui.shell.views import Choice, Notice
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts
 from inspector.planner_examples import EXAMPLES, first_setup, model_named
@@ -49,6 +50,7 @@ __all__ = ["PlannerPresenter"]
 PAGE: Final = "planner"
 _BLOB: Final = "planner"
 _BEFORE: Final = "planner before"
+_REPLACED: Final = "replaced"
 _KEEP_MS: Final = 800
 _MOST_UNDONE: Final = 30
 
@@ -124,6 +126,7 @@ class PlannerPresenter(QObject):
         page.row_command.connect(self.command)
         page.example_wanted.connect(self.show_example)
         page.rows_wanted_back.connect(self.go_back)
+        page.notices.chosen.connect(self._on_choice)
         page.report_wanted.connect(self.save_report)
         undo = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), page)
         undo.activated.connect(self.undo)
@@ -147,6 +150,8 @@ class PlannerPresenter(QObject):
         if undoable:
             self._undo = [*self._undo, self.setup][-_MOST_UNDONE:]
         self.setup = setup
+        if self._made is not None:  # what it offers to undo is no longer the last change
+            self.page.notices.remove_notice(_REPLACED)
         self._keep_timer.start()
         self.refresh()
 
@@ -162,6 +167,18 @@ class PlannerPresenter(QObject):
             self.keep()
         if self._made is not None:
             self.work.slices.cancel()
+
+    def _offer_undo(self, replaced: int) -> None:
+        """Say that an example took the place of rows, and offer them back."""
+        text = self.tr("Replaced %1 rows.") if replaced > 1 else self.tr("Replaced %1 row.")
+        choices = (Choice("undo", self.tr("Undo")),)
+        notice = Notice(_REPLACED, text.replace("%1", str(replaced)), choices=choices)
+        self.page.notices.show_notice(notice)
+
+    @Slot(str, str)
+    def _on_choice(self, notice: str, choice: str) -> None:
+        if (notice, choice) == (_REPLACED, "undo"):
+            self.undo()
 
     @Slot()
     def undo(self) -> None:
@@ -323,8 +340,11 @@ class PlannerPresenter(QObject):
         if all(item.setup != self.setup for item in EXAMPLES):
             self._before = self.setup
             self._state.set_blob(_BEFORE, encode_setup(self.setup))
+        replaced = len(self.setup.rows)
         self._change(example.setup, undoable=True)
         self.page.say("")
+        if replaced:
+            self._offer_undo(replaced)
 
     @Slot()
     def go_back(self) -> None:
@@ -340,8 +360,7 @@ class PlannerPresenter(QObject):
     def _on_page(self, key: str) -> None:
         if key == PAGE:
             self.models.forget_problems()
-            facts = self.models.facts(self.setup.common.model)
-            self.this.ask((facts.bytes_read_per_token if facts is not None else None) or 0)
+            self.this.ask(self.models.facts(self.setup.common.model))
             self.refresh()
 
     @Slot()
@@ -353,6 +372,7 @@ class PlannerPresenter(QObject):
     def refresh(self) -> None:
         """Show the page as it is now, and plan it, if anybody looks."""
         if self._is_shown:
+            self.this.follow(self.models.facts(self.setup.common.model))
             self._show_form()
             self._show_rows()
             self.work.plan(self.setup)

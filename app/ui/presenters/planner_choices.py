@@ -11,6 +11,7 @@ from PySide6.QtCore import QCoreApplication
 from app.data.library import entries
 from app.ui.planner.views import FormFacts
 from app.ui.presenters.model_entries import picker_entries
+from app.ui.presenters.planner_views import say
 from app.ui.shell.views import ModelEntry
 from gguf_tools.facts import ModelFacts
 from gguf_tools.kv import KvSettings, kv_caches
@@ -19,7 +20,7 @@ from gguf_tools.typed import TypedModel, TypedModelError, typed_facts
 from gguf_tools.units import format_bytes, format_count
 from inspector.planner_examples import MODELS
 from inspector.planner_setup import Scenario
-from inspector.planner_words import filled
+from inspector.planner_words import beyond_phrases, filled
 
 __all__ = ["TYPED", "describe_typed", "form_facts", "model_groups"]
 
@@ -86,4 +87,8 @@ def form_facts(scenario: Scenario, facts: ModelFacts | None) -> FormFacts:
         layers=facts.shape.layers_all + 1,
         trained_tokens=facts.context_length,
         has_experts=bool(facts.experts),
+        remark=" ".join(
+            say(phrase)
+            for phrase in beyond_phrases(facts.context_length, scenario.settings.context)
+        ),
     )

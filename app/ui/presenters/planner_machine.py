@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.data.bandwidths import kept_bandwidth
 from app.data.state import StateFile
-from app.engine.bandwidth import probe_size
-from app.engine.protocol import Hello
+from app.engine.protocol import Hello, LoadOptions
 from app.engine.qt_client import EngineProcess
 from app.engine.threads import clamp_threads
-from app.machine import bandwidth_for, machine_for
+from app.machine import bandwidth_for
+from app.machines import Machines
 from app.ui import tasks
+from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import Device, Machine
+from inspector.planning import Engine
 
 __all__ = ["ThisMachine"]
 
@@ -24,7 +25,7 @@ class ThisMachine(QObject):
     """Follows the engine's devices while somebody looks.
 
     Signals:
-        changed(): `machine` is another one.
+        changed(): `machine` or `planning` is another one.
     """
 
     changed = Signal()
@@ -44,8 +45,10 @@ class ThisMachine(QObject):
         self._wanted = False
         self._tried = False  # the bandwidth was measured, or could not be
         self._given_up = False
-        self._bytes_per_token = 0
+        self._facts: ModelFacts | None = None
+        self._options = LoadOptions()
         self.machine: Machine | None = None
+        self.planning = Engine()
         engine.state_changed.connect(self._on_engine)
 
     @property
@@ -55,28 +58,45 @@ class ThisMachine(QObject):
             return False
         return self.machine.cpu.bandwidth_basis == "measured" or self._given_up
 
-    def ask(self, bytes_per_token: int) -> None:
-        """Find out what there is; drivers may take their time.
+    def follow(self, facts: ModelFacts | None) -> None:
+        """Ask again if another model is planned now."""
+        if facts is not self._facts:
+            self.ask(facts)
 
-        Bandwidth is that of reading so many bytes: a small model may lie in the processor's cache.
+    def ask(self, facts: ModelFacts | None) -> None:
+        """Find out what there is for a model; drivers may take their time.
+
+        Bandwidth is that of reading what it reads with the threads it would be loaded with: a
+        small model may lie in the processor's cache.
         """
         self._wanted = True
-        self._bytes_per_token = bytes_per_token
+        self._facts = facts
         hello = self._engine.state.hello
         if hello is None:
             return
         self._hello = hello
-        size = probe_size(bytes_per_token)
-        record = kept_bandwidth(self._state, hello.cpu, clamp_threads(None), size)
-        freed = self._freed_bytes()
-        tasks.run(
-            lambda: _without_own(machine_for(hello, record), freed), self._on_machine, None, self
+        machines = Machines(self._state, hello, may_measure=False)
+        options = LoadOptions() if facts is None else machines.options(facts, {})
+        self._options = options
+        self.planning = Engine(
+            extra_buffers=not options.compatibility,
+            repack=options.repack,
+            fitted=lambda plan: machines.fitted(plan, options),
         )
+        freed, size = self._freed_bytes(), self._bytes_per_token
+        tasks.run(
+            lambda: _without_own(machines.of(size, threads=options.threads), freed),
+            self._on_machine, None, self,
+        )  # fmt: skip
+
+    @property
+    def _bytes_per_token(self) -> int:
+        return (self._facts.bytes_read_per_token if self._facts is not None else None) or 0
 
     @Slot(object)
     def _on_engine(self, _state: object) -> None:
         if self._wanted and self._engine.state.hello is not self._hello:
-            self.ask(self._bytes_per_token)
+            self.ask(self._facts)
 
     def _on_machine(self, machine: Machine) -> None:
         if machine != self.machine:
@@ -91,7 +111,8 @@ class ThisMachine(QObject):
         if self._tried or hello is None or self._engine.state.status not in {"idle", "ready"}:
             return
         self._tried = True
-        state, size, threads = self._state, self._bytes_per_token, clamp_threads(None)
+        state, size = self._state, self._bytes_per_token
+        threads = clamp_threads(self._options.threads)
 
         def failed(error: Exception) -> None:
             self._given_up = True
@@ -100,7 +121,7 @@ class ThisMachine(QObject):
 
         tasks.run(
             lambda: bandwidth_for(state, hello.cpu, threads, size),
-            lambda _record: self.ask(self._bytes_per_token),
+            lambda _record: self.ask(self._facts),
             failed,
             self,
         )

@@ -16,6 +16,7 @@ from inspector.planner_setup import MachineSpec, RowSetup, Scenario
 from inspector.planner_words import (
     Phrase,
     balance_phrases,
+    beyond_phrases,
     ceiling_phrases,
     context_phrases,
     filled,
@@ -109,6 +110,10 @@ def planned_row(row: RowSetup, machine: Machine, scenario: Scenario, planned: Ro
         "realistic": _realistic(planned),
     }
     subs: dict[CellKey, str] = {"verdict": detail}
+    asked = planned.plan.memory.settings.context_sequence
+    trained = planned.trained_context
+    if trained and beyond_phrases(trained, asked):
+        subs["context"] = filled(_tr("trained for %1"), (tokens(trained),))
     if planned.empty.ceiling is not None:
         subs["ceiling"] = filled(_tr("%1 empty"), (_rate(planned.empty.ceiling),))
     if planned.rates.conversations > 1:
@@ -150,7 +155,9 @@ def figures(machine: Machine, planned: RowPlan) -> str:
         speed = f"{device.bandwidth_bytes_per_s / GB:,.0f} GB/s"
         if device.bandwidth_bytes_per_s < 100 * GB:
             speed = f"{device.bandwidth_bytes_per_s / GB:.3g} GB/s"
-        if device.bandwidth_basis == "measured":
+        if device.measured_busy:
+            speed = filled(_tr("%1 measured while busy"), (speed,))
+        elif device.bandwidth_basis == "measured":
             speed = filled(_tr("%1 measured"), (speed,))
         parts.append(speed)
     else:

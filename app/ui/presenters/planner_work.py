@@ -16,7 +16,7 @@ from app.ui.presenters.slices import Slices
 from inspector.planner_curves import batching_curve, growth_curve
 from inspector.planner_setup import PlannerSetup, RowSetup, machine_of
 from inspector.planner_words import balance_phrases, prefill_phrase, short_name
-from inspector.planning import RowPlan, plan_row
+from inspector.planning import Engine, RowPlan, plan_row
 
 __all__ = ["PlannerWork"]
 
@@ -92,7 +92,9 @@ class PlannerWork(QObject):
             if machine is None:
                 waits = self.tr("Known once the engine has started.")
                 return failed_row(row, title, waits, is_error=False)
-            planned = yield from plan_row(facts, scenario.settings, machine)
+            here = row.machine.source == "this"
+            engine = self._this.planning if here else Engine()
+            planned = yield from plan_row(facts, scenario.settings, machine, engine)
         except ValueError as error:
             return failed_row(row, title, str(error))
         self.planned[row.key] = planned

@@ -243,6 +243,37 @@ def test_examples_leave_the_way_back(program: Page) -> None:
     assert planner.setup == mine
 
 
+def test_rows_that_an_example_replaced_come_back_by_a_click(program: Page) -> None:
+    planner = shown(program)
+    notices = planner.page.notices
+    mine = planner.setup
+    planner.show_example("h100")
+    settled(program)
+    assert notices.isVisible()
+    assert notices.bar("replaced").text == f"Replaced {len(mine.rows)} rows."
+    notices.chosen.emit("replaced", "undo")
+    settled(program)
+    assert planner.setup == mine
+    assert not notices.isVisible()
+    # After another change the offer is gone: it would take that one back.
+    planner.show_example("h100")
+    planner.add_row(RTX4090)
+    assert notices.notices() == []
+
+
+def test_a_context_beyond_the_trained_one_is_said(program: Page) -> None:
+    planner = shown(program)
+    form = planner.page.form
+    form.context.setValue(131_072)
+    settled(program)
+    assert not form.remark.isVisible()
+    form.context.setValue(262_144)
+    settled(program)
+    assert form.remark.isVisible()
+    assert "trained for 131,072" in form.remark.text()
+    assert planner.page.table.rows[0].view.subs["context"] == "trained for 128K"
+
+
 def test_the_page_is_there_again_after_a_restart(qtbot: QtBot, paths: Paths, program: Page) -> None:
     planner = shown(program)
     planner.show_example("h100")
