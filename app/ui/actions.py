@@ -109,6 +109,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
         "chat",
         1,
     ),
+    ActionSpec("undo", "Undo what was done last", ("Ctrl+Z",), "chat", 2, enabled=False),
     ActionSpec("rename_chat", "Rename the chat", ("F2",), "chat", 2),
     ActionSpec(
         "pin_chat",

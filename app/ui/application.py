@@ -379,6 +379,7 @@ class Application(QObject):
         self.store_notices.close()
         self.state.set_blob("window", self.window.save_state())
         self.chats.keep_draft()
+        self.window.toast.forget_all()
         self.controller.runner.save_now()
         for part in ("planner", "models_page", "variants", "compare", "downloads", "scanner"):
             if is_made(self, part):

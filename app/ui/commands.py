@@ -53,6 +53,7 @@ class Commands:
             "inspector": window.toggle_inspector,
             "full_screen": self._toggle_full_screen,
             "keyboard_map": window.show_keyboard_map,
+            "undo": window.toast.undo_last,
         }
 
     def _of_chat(self, key: str) -> None:

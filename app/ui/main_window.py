@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
     QHBoxLayout,
+    QLineEdit,
     QMainWindow,
     QMenu,
     QVBoxLayout,
@@ -33,7 +34,6 @@ from PySide6.QtWidgets import (
 from app.ui.actions import ACTIONS, Actions, Where
 from app.ui.commands import Commands
 from app.ui.icons import app_icon
-from app.ui.shell.bars import UndoToast
 from app.ui.shell.chat_page import ChatPage
 from app.ui.shell.columns import Columns, fit_columns
 from app.ui.shell.drop_target import DropTarget
@@ -41,6 +41,7 @@ from app.ui.shell.header import Header
 from app.ui.shell.page_stack import PageStack
 from app.ui.shell.sidebar import Sidebar
 from app.ui.shell.status_line import StatusLine
+from app.ui.shell.undo_toast import UndoKey, UndoToast
 from app.ui.tab_order import step_focus
 from app.ui.theme import ThemeManager
 from app.ui.window_state import WindowState, pack_state, unpack_state
@@ -359,6 +360,8 @@ class MainWindow(QMainWindow):
         self._drops.model_dropped.connect(self.model_wanted)
         self._drops.files_dropped.connect(self._on_files_dropped)
         self.chat.foot_moved.connect(self._place_toast)
+        self.toast.available_changed.connect(self.actions_by_key["undo"].setEnabled)
+        UndoKey(self.toast, self.chat.composer.edit, *self.sidebar.findChildren(QLineEdit))
         self.sidebar.page_requested.connect(self.show_page)
         for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
             signal.connect(self._on_chat_wanted)

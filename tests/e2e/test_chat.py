@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.data.conversations import ConversationStore
 from app.data.load_records import parts_of
 from app.engine.protocol import Fault
 from app.ui.dialogs.context_log import ContextLogDialog
@@ -190,6 +191,20 @@ def test_a48_deleting_the_chat_that_is_answered_stops_it(
     program.app.window.toast.undo_button.click()
     program.until(lambda: bool(program.app.chats.conversations))
     program.until(lambda: program.texts()[:1] == ["Hello"])
+    # Also by the key after the offer has left the screen; what is not undone ends with the program.
+    program.app.window.sidebar.chats.delete_requested.emit(chat.id)
+    program.until(lambda: not program.app.chats.conversations)
+    program.app.window.toast.dismiss()
+    program.app.window.actions_by_key["undo"].trigger()
+    program.until(lambda: bool(program.app.chats.conversations))
+    assert not program.app.window.actions_by_key["undo"].isEnabled()
+    program.app.window.sidebar.chats.delete_requested.emit(chat.id)
+    program.until(lambda: not program.app.chats.conversations)
+    assert program.read(lambda store: store.get(chat.id)) is not None
+    program.close()
+    store = ConversationStore(program.app.paths.store)
+    assert store.get(chat.id) is None
+    store.close()
 
 
 def test_a36_window_lives_while_a_model_loads(

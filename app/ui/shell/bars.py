@@ -1,8 +1,8 @@
-"""Bars that say what happened or ask what to do: notices, overflow, offers, undo."""
+"""Bars that say what happened or ask what to do: notices and overflow."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -15,14 +15,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.shell.focus import hand_focus_on, return_focus
 from app.ui.shell.views import Choice, Notice, Overflow, Severity
 from app.ui.theme import ThemeManager
 
-__all__ = ["Bar", "NoticeArea", "OverflowBar", "UndoToast"]
+__all__ = ["Bar", "NoticeArea", "OverflowBar"]
 
 _LOOK: dict[Severity, tuple[str, str]] = {
     "info": ("info", "accent"),
@@ -264,85 +263,3 @@ class OverflowBar(QWidget):
             self._bar.chosen.connect(self.chosen)
             self._column.addWidget(self._bar)
         self.shown_changed.emit(overflow is not None)
-
-
-class UndoToast(QFrame):
-    """Says for some seconds what was done, and offers to undo it.
-
-    Signals:
-        undone(str): the token given to `offer`.
-        expired(str): the offer is over, by time or by the next one.
-    """
-
-    undone = Signal(str)
-    expired = Signal(str)
-
-    SHOWN_MS = 8000
-
-    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("toast")
-        self._themes = themes
-        self._token: str | None = None
-        # In the middle: what happened is said at the end, behind a title that may be long.
-        self._text = ElidedLabel("", self, Qt.TextElideMode.ElideMiddle)
-        self._undo = QPushButton(self.tr("Undo"), self)
-        self._undo.setProperty("kind", "link")
-        self._undo.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._undo.clicked.connect(self._on_undo)
-        self._row = QHBoxLayout(self)
-        self._row.addWidget(self._text, 1)
-        self._row.addWidget(self._undo)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(self.SHOWN_MS)
-        self._timer.timeout.connect(self.dismiss)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
-        self.hide()
-
-    @property
-    def undo_button(self) -> QPushButton:
-        """The button."""
-        return self._undo
-
-    def offer(self, text: str, token: str) -> None:
-        """Say what was done and offer to undo it for `SHOWN_MS`."""
-        self.dismiss()
-        self._token = token
-        self._text.setText(text)
-        self._undo.setAccessibleName(self.tr("Undo: %1").replace("%1", text))
-        self.show()
-        self.raise_()
-        self._timer.start()
-
-    def set_widest(self, width: int) -> None:
-        """Take the size of the text, but at most a width in pixels."""
-        wanted = self.sizeHint()
-        self.resize(min(wanted.width(), width, self._themes.theme.px(460)), wanted.height())
-
-    @Slot()
-    def dismiss(self) -> None:
-        """End the offer."""
-        self._timer.stop()
-        hand_focus_on(self)
-        self.hide()
-        token, self._token = self._token, None
-        if token is not None:
-            self.expired.emit(token)
-
-    @Slot()
-    def _on_undo(self) -> None:
-        self._timer.stop()
-        return_focus(self._undo)
-        hand_focus_on(self)
-        self.hide()
-        token, self._token = self._token, None
-        if token is not None:
-            self.undone.emit(token)
-
-    @Slot()
-    def _apply_theme(self) -> None:
-        theme = self._themes.theme
-        self._row.setContentsMargins(theme.px(14), theme.px(8), theme.px(10), theme.px(8))
-        self._row.setSpacing(theme.px(14))

@@ -26,7 +26,8 @@ def test_every_key_can_be_read_by_qt(qtbot: QtBot) -> None:
 
 
 def test_keys_of_text_fields_and_of_macos_are_left_alone() -> None:
-    taken = {f"Ctrl+{key}" for key in ("A", "C", "V", "X", "Z", "Y", "H", "M", "W")}
+    taken = {f"Ctrl+{key}" for key in ("A", "C", "V", "X", "Y", "H", "M", "W")}
+    # Ctrl+Z is a field's first: see app.ui.shell.undo_toast.UndoKey.
     assert not taken & set(_keys())
 
 

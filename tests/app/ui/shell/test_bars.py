@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.shell.bars import Bar, NoticeArea, OverflowBar, UndoToast
+from app.ui.shell.bars import Bar, NoticeArea, OverflowBar
 from app.ui.shell.views import Choice, Notice, Overflow
 from app.ui.theme import ThemeManager
 
@@ -107,35 +107,3 @@ def test_overflow_is_shown_until_it_is_over(qtbot: QtBot, themes: ThemeManager) 
     bar.set_overflow(None)
     assert bar.bar is None
     assert (chosen, shown) == (["reload"], [True, False])
-
-
-def test_what_was_done_is_said_whatever_the_title(qtbot: QtBot, themes: ThemeManager) -> None:
-    toast = UndoToast(themes)
-    qtbot.addWidget(toast)
-    toast.offer(f"“{'A very long title of a chat ' * 6}” was deleted.", "one")
-    toast.set_widest(400)
-    label = toast._text
-    qtbot.waitUntil(label.is_elided)
-    shown = label.fontMetrics().elidedText(label.text(), label._mode, label.width())
-    assert shown.startswith("“A very")
-    assert shown.endswith("” was deleted.")
-
-
-def test_an_offer_to_undo_ends_once(qtbot: QtBot, themes: ThemeManager) -> None:
-    toast = UndoToast(themes)
-    qtbot.addWidget(toast)
-    said: list[tuple[str, str]] = []
-    toast.undone.connect(lambda token: said.append(("undone", token)))
-    toast.expired.connect(lambda token: said.append(("expired", token)))
-    toast.offer("One was deleted.", "one")
-    toast.offer("Two was deleted.", "two")
-    assert said == [("expired", "one")]
-    toast.undo_button.click()
-    assert said == [("expired", "one"), ("undone", "two")]
-    assert not toast.isVisible()
-    assert not toast._timer.isActive()
-    toast.offer("Three was deleted.", "three")
-    toast._timer.timeout.emit()
-    assert said[-1] == ("expired", "three")
-    toast.dismiss()
-    assert len(said) == 3
