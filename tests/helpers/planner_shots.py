@@ -71,6 +71,9 @@ def _shoot_all(shooter: _Shooter, program: Application, folder: Path) -> None:
     for number, example in enumerate(EXAMPLES, start=2):
         planner.show_example(example.key)
         shooter.shoot(f"{number}-{example.key}")
+    planner.page.form.context.setValue(262_144)
+    shooter.shoot("13-beyond-trained")
+    planner.undo()
     window.resize(1024, 700)
     shooter.shoot("7-narrow")
     planner.show_example("card24")

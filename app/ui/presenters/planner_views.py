@@ -113,7 +113,7 @@ def planned_row(row: RowSetup, machine: Machine, scenario: Scenario, planned: Ro
     asked = planned.plan.memory.settings.context_sequence
     trained = planned.trained_context
     if trained and beyond_phrases(trained, asked):
-        subs["context"] = filled(_tr("trained for %1"), (tokens(trained),))
+        subs["context"] = filled(_tr("trained %1"), (tokens(trained),))
     if planned.empty.ceiling is not None:
         subs["ceiling"] = filled(_tr("%1 empty"), (_rate(planned.empty.ceiling),))
     if planned.rates.conversations > 1:
@@ -156,7 +156,7 @@ def figures(machine: Machine, planned: RowPlan) -> str:
         if device.bandwidth_bytes_per_s < 100 * GB:
             speed = f"{device.bandwidth_bytes_per_s / GB:.3g} GB/s"
         if device.measured_busy:
-            speed = filled(_tr("%1 measured while busy"), (speed,))
+            speed = filled(_tr("%1 while busy"), (speed,))
         elif device.bandwidth_basis == "measured":
             speed = filled(_tr("%1 measured"), (speed,))
         parts.append(speed)
