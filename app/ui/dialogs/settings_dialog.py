@@ -50,6 +50,9 @@ class SettingsDialog(QDialog):
         self.form = SettingsForm(by_scope("app"), themes, self, fold_advanced=False)
         self.form.set_values(values)
         self.form.value_changed.connect(self.value_changed)
+        self._warned = False  # that something typed is not kept
+        for row in self.form.rows():
+            row.fault_changed.connect(self._on_fault)
         self._groups = QListWidget(self)
         self._groups.setObjectName("groups")
         self._groups.setAccessibleName(self.tr("Groups of settings"))
@@ -106,6 +109,25 @@ class SettingsDialog(QDialog):
         """Say why a change could not be kept; empty takes it away."""
         self._problem.setText(text)
         self._problem.setVisible(bool(text))
+
+    @Slot()
+    def reject(self) -> None:
+        """Close; but first say once what would not be kept."""
+        faulty = next((row for row in self.form.rows() if row.fault), None)
+        if faulty is None or self._warned:
+            super().reject()
+            return
+        self._warned = True
+        self.show_group(faulty.setting.group)
+        faulty.editor.field().setFocus()
+        text = self.tr("“%1” keeps its last value: mend what is marked, or close once more.")
+        self.show_problem(text.replace("%1", faulty.label))
+
+    @Slot()
+    def _on_fault(self) -> None:
+        self._warned = False
+        if self.form.is_valid():
+            self.show_problem("")
 
     def show_group(self, group: str) -> None:
         """Turn to a group's page."""

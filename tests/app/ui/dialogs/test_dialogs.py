@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QInputDialog,
     QLabel,
     QLineEdit,
+    QPlainTextEdit,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -78,6 +79,28 @@ def test_large_text_keeps_the_settings_within_their_window(
         assert dialog.width() <= min(size[0], free.width()), group
         assert dialog.height() <= min(size[1], free.height()), group
     dialog.close()
+
+
+def test_what_is_typed_wrong_is_said_before_it_is_lost(qtbot: QtBot, themes: ThemeManager) -> None:
+    dialog = SettingsDialog(themes, {"rpc": ("tower:50052",)})
+    qtbot.addWidget(dialog)
+    dialog.show()
+    row = dialog.form.row("rpc")
+    field = row.editor.field()
+    assert isinstance(field, QPlainTextEdit)
+    field.setPlainText("tower:50052\n10.0.0.300:50052")
+    assert row.fault == "'10.0.0.300' is no IPv4 address: that is four numbers from 0 to 255."
+    dialog.reject()
+    assert dialog.isVisible()
+    assert row.isVisible()  # its page came forward
+    assert "mend what is marked" in dialog._problem.text()
+    field.setPlainText("tower:50052\n10.0.0.30:50052")
+    assert not dialog._problem.isVisible()
+    field.setPlainText("nonsense")
+    dialog.reject()
+    assert dialog.isVisible()
+    dialog.reject()
+    assert not dialog.isVisible()
 
 
 def test_groups_and_search(qtbot: QtBot, themes: ThemeManager) -> None:
