@@ -26,7 +26,7 @@ def tight(tmp_path: Path, open_program: Open) -> Program:
     program = open_program(path).ready()
     program.app.models.load(str(path), changes={"n_ctx": 512})
     program.until(lambda: n_ctx(program) == 512 and program.app.engine.state.status == "ready")
-    for words in (30, 30, 30, 10):
+    for words in (30, 30, 57):  # as much as leaves the reply its room
         program.send("Hello " * words)
         program.answered()
     return program
@@ -69,7 +69,7 @@ def test_a_longer_context_is_loaded_and_undone(tight: Program) -> None:
     path = str(tight.app.models.path)
     button(tight, "window", "Context to 1,024").click()
     tight.until(lambda: n_ctx(tight) == 1024)
-    assert kv_bytes(tight) == pytest.approx(2 * before, rel=0.01)
+    assert kv_bytes(tight) == pytest.approx(2 * before, rel=0.05)  # the log rounds
     assert settings.load_values(path)["n_ctx"] == 1024
     tight.until(window.toast.isVisible)
     assert "Loaded again: Context to 1,024." in window.toast.undo_button.accessibleName()

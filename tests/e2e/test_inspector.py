@@ -11,6 +11,7 @@ import pytest
 
 from app.data.load_records import LoadRecords
 from app.paths import default_paths
+from gguf_tools.units import format_bandwidth
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
 
@@ -137,3 +138,17 @@ def test_a_draft_tells_its_time_to_the_first_token(open_program: Open, tiny: Pat
     )
     program.app.window.chat.composer.set_text("")
     program.until(lambda: inspector.session.draft_tokens is None)
+
+
+def test_status_line_names_the_bandwidth_that_is_reckoned_with(
+    open_program: Open, tiny: Path
+) -> None:
+    program = open_program(tiny).ready()
+    session = program.app.inspector.session
+
+    def is_named() -> bool:
+        rate = None if session.plan is None else session.plan.devices[0].bandwidth_bytes_per_s
+        shown = program.app.window.status.texts()[0]
+        return rate is not None and shown.endswith(f" · {format_bandwidth(rate)}")
+
+    program.until(is_named)

@@ -18,7 +18,7 @@ from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.presenters.load_choices import changes_of, way_back, ways_out
 from app.ui.presenters.model_names import FileLook, look_at, named_by_path
-from app.ui.presenters.status import elsewhere, header_model, status_facts
+from app.ui.presenters.status import Bandwidth, elsewhere, header_model, status_facts
 from app.ui.shell.views import Choice, Notice
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class EnginePresenter(QObject):
         self._after_load: Callable[[], None] | None = None
         self._looks: dict[str, FileLook] = {}  # names and shapes of files, by path
         self._asked = LoadOptions()
+        self._bandwidth: Bandwidth | None = None
         engine.settle_with(self._settled)
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
@@ -270,12 +271,18 @@ class EnginePresenter(QObject):
         window.header.model.set_model(model)
         title = f"{model.name} {model.quantization}".strip()
         window.setWindowTitle(f"{title} – Plimsoll" if title else "Plimsoll")
-        window.status.set_facts(status_facts(state))
+        window.status.set_facts(status_facts(state, self._bandwidth))
         window.actions_by_key["unload_model"].setEnabled(state.model is not None)
         window.chat.composer.set_unavailable(self._why_not(state))
         window.chat.composer.set_elsewhere(elsewhere(state))
         if state.status == "lost":
             self._tell_loss(state)
+
+    def show_bandwidth(self, bandwidth: Bandwidth | None) -> None:
+        """Say in the status line at what rate memory is read, as the plan has it."""
+        if bandwidth != self._bandwidth:
+            self._bandwidth = bandwidth
+            self._window.status.set_facts(status_facts(self._engine.state, bandwidth))
 
     def _why_not(self, state: EngineState) -> str | None:
         if state.status == "loading":

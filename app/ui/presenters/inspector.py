@@ -46,10 +46,12 @@ from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.fixes import FixPresenter
 from app.ui.presenters.live_plan import LivePlan
 from app.ui.presenters.replay import Replay
+from app.ui.presenters.status import Bandwidth
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from inspector.panel import panel_view
+from inspector.plan_record import PlanRecord
 from inspector.records import BandwidthRecord, MemorySample, TurnRecord
 from inspector.session import Session
 from inspector.views import PanelView
@@ -64,6 +66,15 @@ _WATCHING_S = 0.3
 
 def _now_ms() -> int:
     return int(time.time() * 1000)
+
+
+def _bandwidth(plan: PlanRecord | None) -> Bandwidth | None:
+    """Return the rate of the device that holds most of the weights."""
+    devices = () if plan is None else plan.devices
+    lead = max(devices, key=lambda item: item.weights_bytes, default=None)
+    if lead is None or lead.bandwidth_bytes_per_s is None:
+        return None
+    return Bandwidth(lead.name, lead.bandwidth_bytes_per_s, lead.bandwidth_basis)
 
 
 class InspectorPresenter(QObject):
@@ -211,6 +222,7 @@ class InspectorPresenter(QObject):
         hello, facts = self._engine.state.hello, self._planner.facts
         if hello is not None and facts is not None and facts.loadable:
             self.session.planned(self._planner.plan(hello), self._planner.asked)
+            self._models.show_bandwidth(_bandwidth(self.session.plan))
 
     def _measure_bandwidth(self, hello: Hello, *, again: bool = False) -> None:
         """Probe main memory once for this computer, while the engine is idle.
@@ -235,9 +247,7 @@ class InspectorPresenter(QObject):
                 raise error
 
         self.probing = True
-        tasks.run(
-            lambda: bandwidth_for(state, cpu, threads, size, again=again), done, failed, self
-        )
+        tasks.run(lambda: bandwidth_for(state, cpu, threads, size, again=again), done, failed, self)
 
     @Slot()
     def plan_again(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
@@ -11,16 +12,27 @@ from app.engine.protocol import ModelInfo
 from app.engine.qt_client import EngineState
 from app.ui.presenters.model_names import FileLook
 from app.ui.shell.views import HeaderModel, Segment, StatusFacts
+from gguf_tools.units import format_bandwidth
 
-__all__ = ["elsewhere", "header_model", "status_facts"]
+__all__ = ["Bandwidth", "elsewhere", "header_model", "status_facts"]
+
+
+class Bandwidth(NamedTuple):
+    """What the plan reckons with: a device's rate of reading, and how that is known."""
+
+    device: str
+    bytes_per_s: float
+    basis: str
 
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Status", text)
 
 
-def status_facts(state: EngineState) -> StatusFacts:
-    """Return backend and device, threads, flash attention, cache type; at the end the state."""
+def status_facts(state: EngineState, bandwidth: Bandwidth | None = None) -> StatusFacts:
+    """Return backend, device and its bandwidth, threads, flash attention, cache type; at the
+    end the state.
+    """
     left: list[Segment] = []
     if state.hello is not None:
         gpus = [d for d in state.hello.devices if d.kind in {"gpu", "igpu"}]
@@ -29,11 +41,15 @@ def status_facts(state: EngineState) -> StatusFacts:
             name = device.description or device.name
             if device.kind == "cpu":
                 name = state.hello.cpu or name
-            left.append(
-                Segment(
-                    f"{device.backend} · {name}", f"{state.hello.engine}\n{state.hello.system_info}"
-                )
+            text, tip = (
+                f"{device.backend} · {name}",
+                f"{state.hello.engine}\n{state.hello.system_info}",
             )
+            if bandwidth is not None and bandwidth.device == device.name:
+                rate = format_bandwidth(bandwidth.bytes_per_s)
+                text += f" · {rate}"
+                tip += "\n" + _tr("Memory is read at {0} ({1}).").format(rate, bandwidth.basis)
+            left.append(Segment(text, tip))
     if state.model is not None:
         left.extend(_model_segments(state.model))
     if state.compatibility:
