@@ -43,6 +43,7 @@ class WindowProcess:
         changed = {name: value for name, value in environment.items() if value is not None}
         kept = {name: known[name] for name in known if environment.get(name, "") is not None}
         self.state: dict[str, Any] = {"status": "starting", "pid": None, "sentence": ""}
+        self.statuses: list[str] = []  # of its engine, in order
         self.shown = 0  # characters of the running reply that were on screen
         self.done: list[Any] = []  # what it told to have done, in order
         self._looks: list[dict[str, Any]] = []
@@ -86,6 +87,7 @@ class WindowProcess:
             self.done.append(event["did"])
         else:
             self.state = event
+            self.statuses.append(event["status"])
 
     def _read_complaints(self) -> None:
         assert self._process.stderr is not None
@@ -141,7 +143,8 @@ class WindowProcess:
         end_s = time.monotonic() + patience_s
         while not done(look := self.look()):
             if time.monotonic() > end_s:
-                raise TimeoutError(f"no {what} in {patience_s:g} s; it shows {str(look)[:600]}")
+                shown = f"{look['notices']}, {str(look)[:600]}"
+                raise TimeoutError(f"no {what} in {patience_s:g} s; it shows {shown}")
             time.sleep(0.03)
         return look
 

@@ -219,9 +219,8 @@ def store_locked(ground: Ground, kind: str) -> Outcome:
         _window, look = ground.restarted(question)
         lost, lost_s = ground.loss(look, question, len(REPLY), "complete")
         return Outcome(kind, lost, lost_s, way=way)
+    ground.ready(real=False)  # so that there is a store to hold
     ground.drop()
-    ground.real = False
-    ground.expected = REPLY
     with _held(way, path):
         window = ground.start()
         look = window.until_looks(lambda look: "store" in look["notices"], "notice of the lock")

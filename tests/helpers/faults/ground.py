@@ -171,11 +171,11 @@ class Ground:
         return window
 
     def load(self, window: WindowProcess) -> None:
-        """Have the model loaded once more, by another engine."""
-        before = window.state["pid"]
+        """Have the model loaded once more."""
+        seen = len(window.statuses)
         window.tell("load", path=str(self.engine()[0]))
         window.until(
-            lambda: window.state["pid"] not in {before, None} and window.status == "ready",
+            lambda: "loading" in window.statuses[seen:] and window.status == "ready",
             "model after a load",
         )
 
