@@ -17,6 +17,7 @@ from app.data.decode_rates import DecodeRates
 from app.data.library.fit import VariantFit, fit_of_plan, unknown_fit
 from app.data.state import StateFile
 from app.data.tunings import Tunings, model_shape
+from app.drafts import draft_facts
 from app.engine.bandwidth import LARGE_BYTES, probe_size
 from app.engine.protocol import Hello, LoadOptions
 from app.engine.recording import fingerprint
@@ -119,7 +120,7 @@ class Machines:
             ValueError: the file says too little, or the settings can't be planned.
         """
         options = self.options(facts, values)
-        load = load_settings(msgspec.to_builtins(options), facts)
+        load = load_settings(msgspec.to_builtins(options), facts, draft_facts(options.draft))
         return self.plan_load(facts, load, options, freed_bytes=freed_bytes)
 
     def fit(

@@ -59,6 +59,7 @@ def find(
     found += _room(load, memory, pools, max_context)
     found += _offload(load, machine, memory, expected_high, reads)
     found += _model(facts, load, memory)
+    found += _draft(memory, pools)
     order = {"error": 0, "warning": 1, "note": 2}
     return tuple(sorted(found, key=lambda item: order[item.severity]))
 
@@ -210,6 +211,30 @@ def _model(facts: ModelFacts, load: LoadSettings, memory: MemoryPlan) -> list[Fi
             )
         )
     return found
+
+
+def _draft(memory: MemoryPlan, pools: tuple[tuple[str, int | None, bool], ...]) -> list[Finding]:
+    """Say what a draft model takes, or why the engine will go on without it."""
+    draft = memory.draft
+    if draft is None:
+        return []
+    without = Fix("Load without a draft model", "draft", "")
+    if draft.problem:
+        text = f"{draft.problem} The chat goes on without a draft model."
+        return [Finding("draft_refused", "warning", text, fixes=(without,))]
+    text = (
+        f"The draft model {draft.name} takes {format_bytes(draft.total_bytes)}: weights "
+        f"{format_bytes(draft.weights_bytes)}, cache {format_bytes(draft.cache_bytes)}, compute "
+        f"{format_bytes(draft.compute_bytes)}."
+    )
+    held: dict[str, int] = {}
+    for item in memory.devices:
+        pool = item.device.memory_pool
+        held[pool] = held.get(pool, 0) + item.draft_bytes
+    short = [(name, left) for name, left, _ in pools if left is not None and left < 0]
+    if short and all(held.get(name, 0) + left >= 0 for name, left in short):
+        return [Finding("draft", "warning", f"{text} Without it this fits.", fixes=(without,))]
+    return [Finding("draft", "note", text)]
 
 
 def _full_window_cost(memory: MemoryPlan) -> int:

@@ -5,18 +5,19 @@ Puts together what `weights`, `kv`, `state` and `compute` work out, for one way 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gguf_tools import roles
 from gguf_tools.compute.buffers import MARGINS, ComputeUse, Trust, compute_by_device
+from gguf_tools.draft import DraftUse, draft_problem
 from gguf_tools.facts import ModelFacts, vocabulary_size
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.kv import KvCache, kv_caches
 from gguf_tools.machine import Device, Machine
 from gguf_tools.placement import CPU, Placement, place_layers
-from gguf_tools.settings import EngineSettings, LoadSettings, engine_settings
+from gguf_tools.settings import EngineSettings, LoadSettings, engine_settings, refusal
 from gguf_tools.state import StateLayer, state_layers
 from gguf_tools.weights import WeightUse, weights_by_device
 
@@ -29,7 +30,10 @@ _OFFLOAD_BATCH = 32  # from this micro-batch on, devices compute on copies of th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:
-    """What lies on one device, in bytes. ``other_bytes``: output rows, driver, working copies."""
+    """What lies on one device, in bytes.
+
+    ``other_bytes``: output rows, driver, working copies. ``draft_bytes``: all of a draft model.
+    """
 
     device: Device
     weights_bytes: int
@@ -37,6 +41,7 @@ class DeviceMemory:
     state_bytes: int
     compute_bytes: int
     other_bytes: int
+    draft_bytes: int = 0
 
     @property
     def total_bytes(self) -> int:
@@ -47,12 +52,13 @@ class DeviceMemory:
             + self.state_bytes
             + self.compute_bytes
             + self.other_bytes
+            + self.draft_bytes
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPlan:
-    """Memory of a load, device by device, the CPU first."""
+    """Memory of a load, device by device, the CPU first; ``draft`` is the model loaded beside."""
 
     settings: EngineSettings
     placement: Placement
@@ -61,6 +67,7 @@ class MemoryPlan:
     states: tuple[StateLayer, ...]
     weights: WeightUse
     compute: ComputeUse
+    draft: DraftUse | None = None
 
     @property
     def kv_bytes(self) -> int:
@@ -121,6 +128,8 @@ def memory_plan(facts: ModelFacts, load: LoadSettings, machine: Machine) -> Memo
     )
     kv, state = _caches_by_device(caches, states, placement, devices, offload=load.offload_kv)
     other = _other(header, shape, settings, placement, devices)
+    draft = _draft(facts, load, settings, machine)
+    beside = () if draft is None else draft.by_device
     used = tuple(
         DeviceMemory(
             device=device,
@@ -129,6 +138,7 @@ def memory_plan(facts: ModelFacts, load: LoadSettings, machine: Machine) -> Memo
             state_bytes=state[index],
             compute_bytes=compute.by_device[index],
             other_bytes=other[index],
+            draft_bytes=beside[index] if beside else 0,
         )
         for index, device in enumerate(devices)
     )
@@ -140,6 +150,46 @@ def memory_plan(facts: ModelFacts, load: LoadSettings, machine: Machine) -> Memo
         states=states,
         weights=weights,
         compute=compute,
+        draft=draft,
+    )
+
+
+def _draft(
+    facts: ModelFacts, load: LoadSettings, settings: EngineSettings, machine: Machine
+) -> DraftUse | None:
+    """Return what the draft model takes: loaded in the same way, with one chat of its own."""
+    if load.draft is None:
+        return None
+    name = load.draft.shown_name
+    own = replace(
+        load, draft=None, context=settings.context, sequences=1, unified=False, outputs=None
+    )
+    problem = draft_problem(facts, load.draft, swa_full=load.swa_full)
+    if not problem and load.draft.shape is not None:
+        refused = refusal(load.draft.shape, own)
+        problem = "" if refused is None else refused.text
+    if problem:
+        return DraftUse(name=name, problem=problem)
+    memory = memory_plan(load.draft, own, machine)
+    growth = [0.0] * len(memory.devices)
+    for cache in memory.caches:
+        for layer in cache.layers if cache.grows else ():
+            row = (layer.k_row_bytes + layer.v_row_bytes) / cache.tokens_per_cell
+            growth[memory.placement.layers[layer.layer]] += row
+    mask = settings.prompt_tokens * (2 if settings.flash_attention else 4)
+    growth = [size + mask if size else 0.0 for size in growth]
+    used = memory.devices
+    return DraftUse(
+        name=name,
+        # What a driver takes was counted with the model itself.
+        by_device=tuple(
+            item.total_bytes - item.device.overhead_bytes if item.weights_bytes else 0
+            for item in used
+        ),
+        growth=tuple(growth),
+        weights_bytes=sum(item.weights_bytes for item in used),
+        cache_bytes=memory.kv_bytes + memory.state_bytes,
+        compute_bytes=sum(item.compute_bytes for item in used),
     )
 
 

@@ -268,6 +268,10 @@ def _growth(memory: MemoryPlan, heads: int) -> dict[str, float]:
             device = devices[memory.placement.layers[layer.layer]].device
             row = (layer.k_row_bytes + layer.v_row_bytes) * cache.streams / cache.tokens_per_cell
             growth[device.memory_pool] = growth.get(device.memory_pool, 0.0) + row
+    if memory.draft is not None:
+        for index, row in enumerate(memory.draft.growth):
+            pool = devices[index].device.memory_pool
+            growth[pool] = growth.get(pool, 0.0) + row * settings.streams
     if not growth:
         return {}
     mask = settings.prompt_tokens * (2 if settings.flash_attention else 4)

@@ -7,12 +7,15 @@ the order of its steps matters, because the batch is cut to the context before t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.kv import KvSettings
 from gguf_tools.quants import cache_type
 from gguf_tools.units import round_up
+
+if TYPE_CHECKING:
+    from gguf_tools.facts import ModelFacts
 
 __all__ = [
     "ALL_LAYERS",
@@ -40,7 +43,7 @@ class LoadSettings:
     ``experts_on_cpu`` keeps the expert tensors of all layers in main memory. ``split`` are the
     parts of the devices, by their free memory if empty. Without ``extra_buffers`` nothing is
     repacked, but with ``repack`` what has kernels other than AMX is (the engine's compatibility
-    mode).
+    mode). ``draft`` are the facts of a draft model that is loaded beside this one.
     """
 
     context: int = 4096
@@ -60,6 +63,7 @@ class LoadSettings:
     mmap: bool = True
     extra_buffers: bool = True
     repack: bool = False
+    draft: ModelFacts | None = None
     split: tuple[float, ...] = ()
 
 

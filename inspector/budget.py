@@ -36,6 +36,7 @@ class _Held:
     state: int = 0
     compute: int = 0
     overhead: int = 0
+    draft: int = 0
 
     @property
     def buffers(self) -> int:
@@ -50,6 +51,7 @@ class _Held:
             state=self.state + other.state,
             compute=self.compute + other.compute,
             overhead=self.overhead + other.overhead,
+            draft=self.draft + other.draft,
         )
 
 
@@ -126,6 +128,7 @@ def _held(session: Session, devices: tuple[PlannedDevice, ...]) -> dict[str, _He
             state=device.state_bytes,
             compute=device.compute_bytes + device.output_bytes,
             overhead=device.overhead_bytes,
+            draft=device.draft_bytes,
         )
     return held
 
@@ -150,7 +153,9 @@ def _engine(load: LoadRecord, devices: tuple[PlannedDevice, ...]) -> dict[str, _
             state=sizes.get((name, "state"), 0),
             compute=sizes.get((name, "compute"), 0) + sizes.get((name, "output"), 0),
         )
-        held[name] = buffers + _Held(overhead=_overhead(load, device, buffers.buffers))
+        # The engine's log of a draft model is not kept: it counts as planned, and not as overhead.
+        over = max(_overhead(load, device, buffers.buffers) - device.draft_bytes, 0)
+        held[name] = buffers + _Held(overhead=over, draft=device.draft_bytes)
     return held
 
 
@@ -180,7 +185,7 @@ def _budget(session: Session, members: list[PlannedDevice], taken: _Held) -> Bud
         segments += _rest(session, total, free, taken, with_cpu=_has_cpu(members))
     planned = engine = None
     if session.load is not None and session.load.buffers and session.plan is not None:
-        planned = sum(item.used_bytes - item.overhead_bytes for item in members)
+        planned = sum(item.used_bytes - item.overhead_bytes - item.draft_bytes for item in members)
         engine = taken.buffers + taken.mapped
     return BudgetView(
         name=lead.title,
@@ -241,7 +246,7 @@ def _rest(
     ours = 0
     if session.load is not None and session.state not in {"lost", "loading"}:
         sample = session.sample
-        ours = taken.buffers + taken.overhead
+        ours = taken.buffers + taken.overhead + taken.draft
         if with_cpu and sample is not None and sample.private_bytes is not None:
             # Buffers that were reserved but never touched are not taken from the system yet.
             ours = min(ours, sample.private_bytes)
@@ -254,7 +259,7 @@ def _rest(
         f"{format_bytes(total)} in all less {format_bytes(free)} free{less} = "
         f"{format_bytes(others)}",
     )
-    model = taken.buffers + taken.overhead + taken.mapped
+    model = taken.buffers + taken.overhead + taken.mapped + taken.draft
     left = max(total - others - model, 0)
     yield SegmentView(
         "free",
@@ -301,6 +306,9 @@ def _model_segments(
         # The plan is of the buffers; what is measured besides would make it look better or worse.
         own = plan_of(sum(i.compute_bytes + i.output_bytes for i in members) + taken.overhead)
         yield SegmentView("compute", rest, basis, text, own, None if also == basis else also)
+    if taken.draft:
+        words = "" if session.plan is None else session.plan.draft
+        yield SegmentView("draft", taken.draft, "planned", words)
 
 
 def _overhead_basis(session: Session, members: list[PlannedDevice]) -> Basis:

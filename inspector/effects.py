@@ -36,6 +36,8 @@ def planned_again(
         chosen["context"] = changes["n_ctx"]
     if "compatibility" in changes:
         chosen["extra_buffers"] = not changes["compatibility"]
+    if "draft" in changes and changes["draft"] is None:
+        chosen["draft"] = None
     machine = machine or plan.machine
     if "devices" in changes:
         text = changes["devices"]

@@ -23,6 +23,7 @@ _PARTS: dict[SegmentKind, str] = {
     "kv_used": "KV cache, in use",
     "kv_reserved": "KV cache, reserved",
     "compute": "Compute and overhead",
+    "draft": "Draft model",
     "other_programs": "Other programs",
     "free": "Free",
 }

@@ -100,6 +100,7 @@ class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
     compute_bytes: int = 0
     output_bytes: int = 0
     overhead_bytes: int = 0
+    draft_bytes: int = 0
     bandwidth_bytes_per_s: float | None = None
     bandwidth_basis: str = "assumed"
     bandwidth_note: str = ""
@@ -126,6 +127,7 @@ class PlannedDevice(msgspec.Struct, frozen=True, kw_only=True):
             + self.compute_bytes
             + self.output_bytes
             + self.overhead_bytes
+            + self.draft_bytes
         )
 
 
@@ -235,7 +237,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     ``layers`` are in the order in which they run, the output last; ``curve`` the decode rate over
     the depth; ``growth`` the cache over tokens, the chosen type first. ``kv_formula`` is the
-    cache's size per token with values filled in.
+    cache's size per token with values filled in, ``draft`` what a draft model takes.
     """
 
     model: ModelRecord
@@ -256,6 +258,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool | None
     findings: tuple[FindingRecord, ...] = ()
     fit: FitRecord | None = None
+    draft: str = ""
 
     def device(self, name: str) -> PlannedDevice | None:
         """Return the plan of a device."""

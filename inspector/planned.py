@@ -25,7 +25,7 @@ from gguf_tools.rates import (
 )
 from gguf_tools.settings import LoadSettings
 from gguf_tools.split import parse_split
-from gguf_tools.units import round_up
+from gguf_tools.units import format_bytes, round_up
 from inspector.effects import PLANNED_KEYS, effect_of
 from inspector.growth import growth_lines, kv_formula
 from inspector.plan_record import (
@@ -55,8 +55,12 @@ _CELLS: Final = 256
 _CURVE_POINTS: Final = 48
 
 
-def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
+def load_settings(
+    values: Mapping[str, Any], facts: ModelFacts, draft: ModelFacts | None = None
+) -> LoadSettings:
     """Return planner settings for this program's load settings by key.
+
+    ``draft`` are the facts of the draft model that ``values`` name, None where there is none.
 
     The rules are those of the engine's side: without a context the trained length up to 8,192,
     one row of logits a sequence, one cache for all sequences; in compatibility mode no AMX, and
@@ -78,6 +82,7 @@ def load_settings(values: Mapping[str, Any], facts: ModelFacts) -> LoadSettings:
         outputs=_output_rows(values, sequences),
         extra_buffers=not values.get("compatibility", False),
         repack=bool(values.get("repack", False)),
+        draft=draft if values.get("draft") else None,
         split=parse_split(values.get("tensor_split")),
         **chosen,
     )
@@ -119,6 +124,7 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
         layers=_layers(plan),
         kv_bytes_per_token=memory.kv_bytes_per_token,
         state_bytes=memory.state_bytes,
+        draft=_draft_words(plan),
         kv_formula=kv_formula(plan),
         compute_margin=memory.compute_margin,
         curve=_curve(plan),
@@ -138,6 +144,18 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
         else FitRecord(
             own=fit.own, count=fit.count, deepest=fit.deepest, spread=fit.spread, runs=fit.runs
         ),
+    )
+
+
+def _draft_words(plan: Plan) -> str:
+    """Return what a draft model takes and of what, empty without one that is loaded."""
+    draft = plan.memory.draft
+    if draft is None or draft.problem:
+        return ""
+    return (
+        f"{draft.name}: weights {format_bytes(draft.weights_bytes)} + cache "
+        f"{format_bytes(draft.cache_bytes)} + compute {format_bytes(draft.compute_bytes)} and "
+        f"output rows = {format_bytes(draft.total_bytes)}"
     )
 
 
@@ -262,6 +280,7 @@ def _device(plan: Plan, item: DeviceMemory, index: int) -> PlannedDevice:
         compute_bytes=item.compute_bytes,
         output_bytes=output,
         overhead_bytes=item.other_bytes - output,
+        draft_bytes=item.draft_bytes,
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
         bandwidth_basis=device.bandwidth_basis,
         bandwidth_note=device.bandwidth_note,
@@ -349,4 +368,6 @@ def _changes(plan: Plan, setting: str, value: str | int | bool) -> Changes:
         return {"type_k": value, "type_v": value}
     if setting == "type_v" and value == "same":
         return {"type_v": plan.load.type_k}
+    if setting == "draft":
+        return {"draft": None}
     return {setting: value}

@@ -66,6 +66,7 @@ def _cause(plan: Plan, pool: PoolUse, fixes: tuple[RoomFix, ...]) -> str:
         "weights": sum(item.weights_bytes for item in parts),
         "cache": sum(item.kv_bytes + item.state_bytes for item in parts),
         "compute and the rest": sum(item.compute_bytes + item.other_bytes for item in parts),
+        "draft model": sum(item.draft_bytes for item in parts),
     }
     terms = " + ".join(f"{name} {format_bytes(size)}" for name, size in sums.items() if size)
     free = pool.free_bytes or 0
@@ -123,6 +124,10 @@ def _candidates(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
                 tokens, after = both
                 text = f"KV cache to {name} and context to {tokens:,}"
                 yield text, changes | {"n_ctx": tokens}, after
+    if plan.load.draft is not None:
+        alone = _again(plan, draft=None)
+        if alone is not None:
+            yield "no draft model", {"draft": None}, alone
     if plan.layers_offloaded:
         yield from _fewer_layers(plan)
 

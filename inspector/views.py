@@ -55,7 +55,7 @@ Basis: TypeAlias = Literal[
     "unknown",
 ]
 SegmentKind: TypeAlias = Literal[
-    "weights", "kv_used", "kv_reserved", "compute", "other_programs", "free"
+    "weights", "kv_used", "kv_reserved", "compute", "draft", "other_programs", "free"
 ]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 PanelState: TypeAlias = Literal["none", "planned", "loaded", "replayed", "lost"]

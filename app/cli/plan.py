@@ -16,6 +16,8 @@ from app.cli.budget import (
 )
 from app.cli.numbers import MOST_TOKENS, decimal, whole
 from app.cli.terminal import json_line, note, say, shown
+from app.engine.protocol import LoadOptions
+from gguf_tools.draft import DraftUse
 from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import bandwidth_how
 from gguf_tools.network import network_seconds
@@ -54,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="memory bandwidth, in place of the table's",
     )
     parser.add_argument(
+        "--draft", metavar="FILE", help="a small model that drafts tokens for this one to check"
+    )
+    parser.add_argument(
         "--depth",
         type=whole(0, MOST_TOKENS),
         default=0,
@@ -73,9 +78,17 @@ def run(args: argparse.Namespace) -> int:
     facts = plannable_facts(args.file)
     if facts is None or facts.shape is None:
         return EXIT_NO_MODEL
+    draft = None
+    if args.draft is not None:
+        draft = plannable_facts(args.draft)
+        if draft is None:
+            return EXIT_NO_MODEL
     try:
         where = _where(args, facts)
         machine, load = where.machine, where.load
+        if draft is not None:  # its guesses and one more are checked at once
+            rows = max(load.sequences, LoadOptions().draft_tokens + 1)
+            load = replace(load, draft=draft, outputs=rows)
         if args.bandwidth is not None:
             # Rates that were measured say nothing about another bandwidth.
             machine = machine.with_bandwidth(args.bandwidth * 1e9)
@@ -143,6 +156,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
         "max_context": plan.max_context,
         "max_sequences": plan.max_sequences,
         "layers_offloaded": plan.layers_offloaded,
+        "draft": _draft_as_json(plan.memory.draft),
         "compute_trust": plan.memory.compute_trust,
         "compute_margin": plan.memory.compute_margin,
         "decode": {
@@ -192,6 +206,7 @@ def _device_as_json(item: DevicePlan, reads: TokenBytes) -> dict[str, Any]:
         "state_bytes": memory.state_bytes,
         "compute_bytes": memory.compute_bytes,
         "other_bytes": memory.other_bytes,
+        "draft_bytes": memory.draft_bytes,
         "left_bytes": item.left_bytes,
         "over_load_line": item.over_load_line,
         "link_bytes_per_s": item.device.link_bytes_per_s,
@@ -200,7 +215,21 @@ def _device_as_json(item: DevicePlan, reads: TokenBytes) -> dict[str, Any]:
     }
 
 
+def _draft_as_json(draft: DraftUse | None) -> dict[str, Any] | None:
+    if draft is None:
+        return None
+    return {
+        "name": draft.name,
+        "problem": draft.problem or None,
+        "weights_bytes": draft.weights_bytes,
+        "cache_bytes": draft.cache_bytes,
+        "compute_bytes": draft.compute_bytes,
+        "total_bytes": draft.total_bytes,
+    }
+
+
 _HEADS = ("weights", "KV", "state", "compute", "other", "total", "free", "left")
+_DRAFT_AT = 5  # the column of a draft model, where there is one
 
 
 def _as_text(plan: Plan) -> str:
@@ -212,6 +241,11 @@ def _as_text(plan: Plan) -> str:
     )
     lines = [shown(f"{plan.facts.shown_name} on {plan.machine.name}"), f"  {asked}", ""]
     rows = [("", *_HEADS), *(_device_row(item) for item in plan.devices)]
+    if plan.memory.draft is not None and not plan.memory.draft.problem:
+        sizes = (format_bytes(item.memory.draft_bytes) for item in plan.devices)
+        drafts = ("draft", *sizes)
+        at = _DRAFT_AT + 1
+        rows = [(*row[:at], cell, *row[at:]) for row, cell in zip(rows, drafts, strict=True)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         cells = [f"{row[0]:<{widths[0]}}"]

@@ -67,8 +67,8 @@ class Draft:
         info = self.model.info
         held = sum(buffer.size_bytes for buffer in info.buffers)
         return (
-            f"The draft model {info.name} takes {format_bytes(held)} more; the plan and the "
-            "engine's sum are of this model alone."
+            f"The draft model {info.name} takes {format_bytes(held)} more; the engine's own sums "
+            "are of this model alone."
         )
 
     def read(self, tokens: Sequence[int]) -> None:

@@ -29,7 +29,7 @@ from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["BudgetCard", "DeviceBudget"]
 
-_OWN_KINDS: Final = ("weights", "kv_used", "kv_reserved", "compute")
+_OWN_KINDS: Final = ("weights", "kv_used", "kv_reserved", "compute", "draft")
 _SLIVER: Final = 0.15  # of the device, below which a bar says nothing about its parts
 
 

@@ -60,6 +60,7 @@ _SEGMENT_NAMES: Final[dict[SegmentKind, str]] = {
     "kv_used": "KV cache, in use",
     "kv_reserved": "KV cache, reserved",
     "compute": "Compute and overhead",
+    "draft": "Draft model",
     "other_programs": "Other programs",
     "free": "Free",
 }
@@ -69,6 +70,7 @@ _SEGMENT_MEANINGS: Final[dict[SegmentKind, str]] = {
     "kv_used": "Keys and values of the tokens in the context.",
     "kv_reserved": "Taken when the model was loaded, for the rest of the context.",
     "compute": "Buffers of a batch while it is evaluated, and what the engine takes besides.",
+    "draft": "A second, small model that guesses tokens for this one to check.",
     "other_programs": "Held by other programs on this device.",
     "free": "Neither this program nor another holds it.",
 }

@@ -15,6 +15,7 @@ import msgspec
 from app.data.bandwidths import keep_decoded, kept_bandwidth, kept_probe
 from app.data.decode_rates import DecodeRates
 from app.data.state import StateFile
+from app.drafts import draft_facts
 from app.engine.bandwidth import probe_size
 from app.engine.protocol import Hello, LoadOptions, ModelInfo
 from app.engine.recording import as_loaded, fingerprint
@@ -59,6 +60,7 @@ class LivePlan:
             threads_batch=model.threads_batch,
             n_batch=model.n_batch,
             n_ubatch=model.n_ubatch,
+            draft=self.options.draft if model.draft else None,  # it may have been refused
         )
         flash = model.flash_attention
         self._engine_values = {"compatibility": model.compatibility, "repack": model.repacked}
@@ -95,7 +97,8 @@ class LivePlan:
         values = msgspec.to_builtins(self.options) | self._engine_values
         machine = machine_for(hello, bandwidth, self.options.devices)
         try:
-            plan = make_plan(facts, load_settings(values, facts), machine)
+            draft = draft_facts(self.options.draft)
+            plan = make_plan(facts, load_settings(values, facts, draft), machine)
         except ValueError:
             return None
         self._plan = self._rates(hello).fitted(plan, self._model)

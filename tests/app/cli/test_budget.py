@@ -120,3 +120,22 @@ def test_a_difference_within_rounding_is_called_so() -> None:
     assert not Row("CPU", "output", 196_608, 199_229).within_rounding
     assert Row("CPU", "output", 196_608, 199_229).error == pytest.approx(-0.01316, abs=1e-4)
     assert not Row("CPU", "output", 199_229, 199_229, 5243).within_rounding
+
+
+def test_a_draft_model_is_planned_beside(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = write_tiny_model(tmp_path / "small.gguf", TinyModel(layers=1, heads=4, kv_heads=2))
+    where = ("--bandwidth", "50")
+    alone = _json(capsys, "plan", str(model), *where)
+    both = _json(capsys, "plan", str(model), "--draft", str(small), *where)
+    own = _json(capsys, "plan", str(small), *where)
+    assert alone["draft"] is None
+    assert alone["devices"][0]["draft_bytes"] == 0
+    assert both["draft"]["weights_bytes"] == own["devices"][0]["weights_bytes"]
+    assert both["devices"][0]["draft_bytes"] == both["draft"]["total_bytes"] > 0
+    assert [item["id"] for item in both["findings"]].count("draft") == 1
+    assert run(["plan", str(model), "--draft", str(small), *where]) == 0
+    assert "draft" in capsys.readouterr().out.splitlines()[3]
+    assert run(["plan", str(model), "--draft", str(tmp_path / "no.gguf"), *where]) == 3
+    assert "no.gguf" in capsys.readouterr().err
