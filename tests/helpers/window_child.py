@@ -30,6 +30,7 @@ class _Window:
         from app.paths import default_paths
         from app.ui.application import Application
 
+        self._listens = False  # to what becomes of variants
         self._paths = default_paths()
         self._paths.make()
         self.program = program = Application(self._paths, model)
@@ -38,7 +39,6 @@ class _Window:
             lambda state: _say(status=state.status, pid=state.pid, sentence=state.sentence)
         )
         program.controller.runner.text_arrived.connect(self._text_arrived)
-        program.variants.told.connect(lambda sentence, _severity: _say(did=["variant", sentence]))
         program.window.show()
 
     def _text_arrived(self, *_values: object) -> None:
@@ -52,7 +52,6 @@ class _Window:
         """Tell what is on screen, and what there is besides."""
         program = self.program
         notices = program.window.chat.notices
-        record = program.compare.record
         _say(
             path=[
                 {"id": item.id, "role": item.role, "text": item.text, "state": item.state}
@@ -64,17 +63,33 @@ class _Window:
             draft=program.window.chat.composer.text(),
             theme=program.settings.get("theme"),
             width=program.settings.get("transcript_width"),
-            downloads=[
+            **self._look_at_pages(),
+        )  # fmt: skip
+
+    def _look_at_pages(self) -> dict[str, Any]:
+        """Return what there is on pages that were opened: a look makes none."""
+        from app.ui.later import is_made
+
+        program = self.program
+        shown: dict[str, Any] = {
+            "downloads": [], "listed": [], "making": False, "comparing": False, "compared": [],
+            "compare_says": "",
+        }  # fmt: skip
+        if is_made(program, "downloads"):
+            listing = program.downloads.lookups.listing
+            shown["listed"] = [] if listing is None else [item.key for item in listing.variants]
+            shown["downloads"] = [
                 {"state": item.state, "done_bytes": item.done_bytes, "said": item.sentence}
                 for item in program.downloads.queue.downloads
-            ],
-            listed=[] if (listing := program.downloads.lookups.listing) is None
-            else [variant.key for variant in listing.variants],
-            making=program.variants.dialog is not None,
-            comparing=program.compare.is_running,
-            compared=[] if record is None else [variant.status for variant in record.variants],
-            compare_says=program.compare.page.said(),
-        )  # fmt: skip
+            ]
+        if is_made(program, "variants"):
+            shown["making"] = program.variants.dialog is not None
+        if is_made(program, "compare"):
+            record = program.compare.record
+            shown["comparing"] = program.compare.is_running
+            shown["compared"] = [] if record is None else [item.status for item in record.variants]
+            shown["compare_says"] = program.compare.page.said()
+        return shown
 
     # --- what it does
 
@@ -130,6 +145,9 @@ class _Window:
                 (item,) = program.downloads.queue.downloads
                 program.downloads.queue.resume(item.job.id)
             case "quantise":
+                if not self._listens:
+                    self._listens = True
+                    program.variants.told.connect(self._variant_told)
                 program.variants.open(order["source"], "Tiny", program.window)
                 dialog = program.variants.dialog
                 assert dialog is not None
@@ -142,6 +160,9 @@ class _Window:
                 program.compare.start(order["prompt"])
             case _:
                 raise ValueError(f"no such order: {order}")
+
+    def _variant_told(self, sentence: str, _severity: str) -> None:
+        _say(did=["variant", sentence])
 
     def _change_settings(self, first: int, count: int) -> None:
         """Write settings and state again and again, with the window's own loop between."""

@@ -8,6 +8,7 @@ module, this file is the nursery, which gets its wishes from a socket that is it
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import signal
@@ -135,12 +136,15 @@ def _received(stream: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _main() -> int:
-    import app.ui.application
     import inspector.widgets.plots.growth
     import tests.helpers.window_child as child
+    from app.ui.application import Application
+    from app.ui.later import Later
 
-    # Read by the window a moment after it stands.
-    _ = (app.ui.application, inspector.widgets.plots.growth)
+    _ = inspector.widgets.plots.growth  # read by the window a moment after it stands
+    for part in vars(Application).values():
+        if isinstance(part, Later):
+            importlib.import_module(part.module)
     gc.collect()
     gc.freeze()  # pages of what was read stay shared
     wishes = socket.socket(fileno=os.dup(0))

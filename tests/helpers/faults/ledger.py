@@ -35,6 +35,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._entries: dict[str, _Entry] = {}
+        self._since = 0  # chats up to here are what was left by damage to the store
 
     def asked(self, question: str, expected: str) -> None:
         """Note a question that was sent, and the reply it gets at most."""
@@ -52,12 +53,8 @@ class Ledger:
 
     def start_again(self) -> None:
         """Take what the store holds now as what it has to hold (after damage to it)."""
-        known = {row.text for row in self._rows() if row.role == "user"}
-        self._entries = {
-            question: _Entry(question, entry.expected)
-            for question, entry in self._entries.items()
-            if question in known
-        }
+        self._entries = {}
+        self._since = max((row.conversation for row in self._rows()), default=0)
 
     def chat_of(self, question: str) -> str | None:
         """Return the id of the chat that holds a question, None if there is none."""
@@ -79,7 +76,8 @@ class Ledger:
         """
         chats: dict[int, list[_Row]] = {}
         for row in self._rows():
-            chats.setdefault(row.conversation, []).append(row)
+            if row.conversation > self._since:
+                chats.setdefault(row.conversation, []).append(row)
         places: dict[str, int] = {}
         for number, rows in chats.items():
             first = rows[0]
