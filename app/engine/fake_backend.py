@@ -103,6 +103,7 @@ class _Vocabulary:
         self._ids: dict[bytes, int] = {piece: i for i, piece in enumerate(self._pieces)}
         self.specials: Mapping[str, int] = {text: i for i, text in enumerate(_SPECIALS)}
         self.user_defined: Mapping[str, int] = {}
+        self.strips_left: frozenset[str] = frozenset()
         self.bos_text = ""
         self.eos_text = "<|im_end|>"
         self._split = re.compile("(" + "|".join(re.escape(text) for text in _SPECIALS) + ")")

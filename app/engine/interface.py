@@ -6,7 +6,7 @@ llama.cpp and for the scripted fake, so a fault found with the fake is a fault o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -110,6 +110,10 @@ class Vocabulary(Protocol):
     @property
     def user_defined(self) -> Mapping[str, int]:
         """Tokens that llama.cpp matches in any text, by their text."""
+
+    @property
+    def strips_left(self) -> Collection[str]:
+        """Those of both that swallow white space before them when a text is tokenised."""
 
     def tokenize(self, text: str, *, parse_special: bool) -> list[int]:
         """Return the tokens of a text; nothing is added at its ends."""

@@ -12,6 +12,7 @@ __all__ = ["LlamaVocabulary"]
 _ATTR_UNKNOWN = 1 << 0
 _ATTR_CONTROL = 1 << 3
 _ATTR_USER_DEFINED = 1 << 4
+_ATTR_STRIPS_LEFT = 1 << 7
 _NO_TOKEN = -1
 
 
@@ -26,6 +27,7 @@ class LlamaVocabulary:
         self._add_bos = bool(lib.llama_vocab_get_add_bos(self._vocab)) and self._bos != _NO_TOKEN
         self.specials: dict[str, int] = {}
         self.user_defined: dict[str, int] = {}
+        self.strips_left: set[str] = set()
         self._control: set[int] = set()
         self._collect_specials()
         self.bos_text = self._text(self._bos)
@@ -50,6 +52,8 @@ class LlamaVocabulary:
             if text:
                 kept = self.user_defined if attributes & _ATTR_USER_DEFINED else self.specials
                 kept[text] = token
+                if attributes & _ATTR_STRIPS_LEFT:
+                    self.strips_left.add(text)
 
     def _text(self, token: int) -> str:
         if token == _NO_TOKEN:
