@@ -16,7 +16,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -135,6 +134,8 @@ def find_packs(folders: Iterable[Path] | None = None, engine: str | None = None)
 
 
 def _installed() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("llama-cpp-python")
     except PackageNotFoundError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLocale
-
 __all__ = ["grouped", "percent"]
 
 
@@ -12,6 +10,8 @@ def grouped(value: int) -> str:
 
     The C locale, in which programs run on bare machines, has no grouping; English stands in.
     """
+    from PySide6.QtCore import QLocale  # brings the names of 700 languages, scripts and countries
+
     locale = QLocale()
     if locale.language() == QLocale.Language.C:
         locale = QLocale(QLocale.Language.English)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from app.ui.warm_up import Step, imports
+from app.ui.warm_up import Step, imports, library
 
 if TYPE_CHECKING:
     from app.data.library.choices import LibraryChoices
     from app.ui.application import Application
     from app.ui.presenters.compare import ComparePresenter
     from app.ui.presenters.downloads import DownloadsPresenter
+    from app.ui.presenters.find import FindPresenter
     from app.ui.presenters.inspector import InspectorPresenter
     from app.ui.presenters.library import LibraryPresenter
     from app.ui.presenters.library_scan import LibraryScanner
@@ -30,6 +31,7 @@ __all__ = [
     "make_choices",
     "make_compare",
     "make_downloads",
+    "make_find",
     "make_inspector",
     "make_library",
     "make_models_page",
@@ -146,6 +148,13 @@ def make_inspector(program: Application) -> InspectorPresenter:
     return inspector
 
 
+def make_find(program: Application) -> FindPresenter:
+    """Make what finds text in the chat on screen."""
+    from app.ui.presenters.find import FindPresenter
+
+    return FindPresenter(program.controller, program.window, program.transcript, program)
+
+
 def make_models_page(program: Application) -> LibraryPresenter:
     """Make the Models page."""
     from app.ui.presenters.library import LibraryPresenter
@@ -168,6 +177,8 @@ def make_models_page(program: Application) -> LibraryPresenter:
     made.compare_wanted.connect(program.compare_files)
     made.make_wanted.connect(lambda path, title: program.variants.open(path, title, program.window))
     made.get_models_wanted.connect(program.show_downloads)
+    made.bandwidth_known.connect(program.inspector.plan_again)
+    program.inspector.bandwidth_known.connect(made.refresh_predictions)
     return made
 
 
@@ -255,6 +266,7 @@ def warm_up_steps(program: Application) -> Iterator[Step]:
     """
     yield from imports("app.data.writer")
     yield program.read_chats
+    yield library("psutil")
     yield from imports("app.ui.presenters.inspector", "app.ui.presenters.tuning")
     yield lambda: program.inspector
     yield lambda: program.tuning
@@ -264,6 +276,8 @@ def warm_up_steps(program: Application) -> Iterator[Step]:
     yield from imports("app.ui.presenters.library_scan", "app.ui.presenters.models")
     yield lambda: program.library
     yield program.scanner.scan
+    yield library("markdown_it")
+    yield library("mdit_py_plugins.gfm_autolink")
     yield from imports(*_TRANSCRIPT)
     yield from imports("app.ui.presenters.summary")
     yield lambda: program.summary

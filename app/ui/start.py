@@ -10,16 +10,20 @@ import gc
 import logging
 import sys
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
 from app import logs
 from app.engine.qt_client import EngineProcess
-from app.paths import default_paths
+from app.paths import Paths, default_paths
 from app.settings import Settings
 from app.ui.single_instance import SingleInstance
 
-__all__ = ["run"]
+if TYPE_CHECKING:
+    from app.ui.application import Application
+
+__all__ = ["begin", "run", "show_window"]
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +36,29 @@ def _install_excepthook() -> None:
     sys.excepthook = hook
 
 
+def begin(paths: Paths) -> tuple[Settings, EngineProcess]:
+    """Read the settings and start the engine; needs an application."""
+    settings = Settings(paths.settings)
+    engine = EngineProcess()
+    engine.use_remotes(settings.get("rpc"))
+    engine.start()
+    return settings, engine
+
+
+def show_window(
+    paths: Paths, model: str | None, settings: Settings, engine: EngineProcess
+) -> Application:
+    """Show the window of a program that was begun."""
+    from app.ui.application import Application
+
+    program = Application(paths, model, settings=settings, engine=engine)
+    program.window.show()
+    return program
+
+
 def run(model: str | None = None) -> int:
     """Open the window, with a model; return the exit code."""
-    # Nothing that is imported is garbage; looking for some costs a tenth of the time to the window.
+    # Nothing that is imported is garbage, and looking for some takes a tenth of the start.
     gc.disable()
     paths = default_paths()
     try:
@@ -51,24 +75,18 @@ def run(model: str | None = None) -> int:
         print("plimsoll: it is open already; its window was brought forward.", file=sys.stderr)
         return 0
     instance.listen()
-    settings = Settings(paths.settings)
-    engine = EngineProcess()
-    engine.use_remotes(settings.get("rpc"))
-    engine.start()
+    program = show_window(paths, model, *begin(paths))
+    gc.freeze()  # what lives as long as the program need not be looked through again
+    gc.enable()
 
-    from app.ui.application import Application
     from app.ui.file_open import FileOpener
     from app.ui.signals import SignalQuitter
 
-    program = Application(paths, model, settings=settings, engine=engine)
     instance.asked.connect(program.raise_window)
     opener = FileOpener(app)
     opener.asked.connect(program.raise_window)
     app.installEventFilter(opener)
     quitter = SignalQuitter(program.window.close, app)
-    program.window.show()
-    gc.freeze()  # what lives as long as the program need not be looked through again
-    gc.enable()
     code = app.exec()
     quitter.close()
     instance.close()

@@ -1,13 +1,15 @@
 """What is done between events once the window stands, a little at a time.
 
 Importing is most of it, and one import may take hundreds of milliseconds with all that it imports
-in turn. So the modules are imported one by one, those first that import nothing, on the window's
+in turn. So our modules are imported one by one, those first that import nothing, on the window's
 own thread: another thread would have to share Python's lock with it anyhow, and two threads that
-import parts of one package can wait for each other.
+import parts of one package can wait for each other. Large libraries, which can't be taken apart
+so, are imported in a thread, while nothing of ours is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import time
@@ -17,8 +19,12 @@ from typing import Any, Final, TypeAlias
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-__all__ = ["Step", "WarmUp", "imports"]
+from app.ui import tasks
 
+__all__ = ["Step", "WarmUp", "imports", "library"]
+
+# A step that returns a function is not over yet: that function runs in a thread, then comes the
+# next step.
 Step: TypeAlias = Callable[[], object]
 
 _SLICE_S: Final = 0.008
@@ -41,6 +47,8 @@ class WarmUp(QObject):
         super().__init__(parent)
         self._steps = steps
         self.longest_s = 0.0
+        self._is_stopped = True
+        self._task: tasks.Task[object] | None = None
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._go_on)
@@ -48,28 +56,49 @@ class WarmUp(QObject):
     @property
     def is_running(self) -> bool:
         """Tell whether steps are left to be done."""
-        return self._timer.isActive()
+        return not self._is_stopped
 
     def start(self) -> None:
         """Begin with the next turn of the event loop."""
+        self._is_stopped = False
         self._timer.start()
 
     def stop(self) -> None:
         """Do nothing more."""
+        self._is_stopped = True
         self._timer.stop()
+        if self._task is not None:
+            self._task.cancel()
 
     @Slot()
     def _go_on(self) -> None:
         begun = time.perf_counter()
         for step in self._steps:
-            step()
+            work = step()
+            if callable(work):
+                self._timer.stop()
+                self._task = tasks.run(work, self._on_work_done, None, self)
+                break
             # A step may have ended the program, which stops this.
-            if not self._timer.isActive() or time.perf_counter() - begun >= _SLICE_S:
+            if self._is_stopped or time.perf_counter() - begun >= _SLICE_S:
                 break
         else:
-            self._timer.stop()
+            self.stop()
             self.finished.emit()
         self.longest_s = max(self.longest_s, time.perf_counter() - begun)
+
+    def _on_work_done(self, _result: object) -> None:
+        self._timer.start()
+
+
+def library(name: str) -> Step:
+    """Return a step that imports a library in a thread; one that is not there is left out."""
+
+    def work() -> None:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+    return lambda: None if name in sys.modules else work
 
 
 def imports(*names: str) -> Iterator[Step]:

@@ -1,9 +1,17 @@
-"""How long the program takes to a window that takes input, and to a loaded starter model.
+"""How long the program takes to a window that takes keys, and to a loaded starter model.
 
-Each start is a process of its own, in a fresh data folder or in one that was used before. The
-first run of a session is the cold one: files come from the disk unless they were read lately.
+Each start is a process of its own, by the same way as a user's, in a fresh data folder and then in
+the same one again. The first one is the first after an installation: Python has no bytecode of the
+program yet and writes it. The others find it, as all later starts of a user do (the environment
+of some build machines forbids bytecode; it is allowed here, in a folder of its own).
 
-    python -m tests.bench.start [--repeat 7] [--no-model]
+    python -m tests.bench.start [--repeat 7] [--no-model] [--no-bytecode]
+
+What is measured, from the time at which the process was made: ``shown``, the window was asked to
+show; ``input``, a key that was sent to the window stands in the composer; ``settled``, all that
+the window does by itself between events is done; ``model``, the starter model is loaded.
+Beside the times: the processor time of this process until the key stood there, the modules that
+were imported by then, and the longest time in which the window heard nothing while it settled.
 """
 
 from __future__ import annotations
@@ -17,62 +25,89 @@ import tempfile
 import time
 from statistics import median
 
-import psutil
-
 from app.paths import DATA_DIR_VARIABLE
 
 _CHILD = "--child"
+_BEGUN = "PLIMSOLL_BENCH_BEGUN"
+_NO_MODEL = "PLIMSOLL_BENCH_NO_MODEL"
+_ROWS = ("shown_s", "input_s", "input_cpu_s", "settled_s", "longest_slice_s", "model_s")
 
 
 def _child() -> int:
-    """Start the program as a user does; print when its window stood, and when a model was there."""
-    begun = psutil.Process().create_time()
+    """Start the program as `app.ui.start.run` does; print what was measured."""
+    begun = float(os.environ[_BEGUN])
+    times: dict[str, float] = {}
 
     def now() -> float:
         return time.time() - begun
 
-    from PySide6.QtCore import QTimer
+    import gc
+
+    gc.disable()
+    from PySide6.QtCore import QCoreApplication, QEvent, Qt
+    from PySide6.QtGui import QKeyEvent
     from PySide6.QtWidgets import QApplication
 
     from app import logs
     from app.paths import default_paths
-    from app.ui.application import Application
+    from app.ui.single_instance import SingleInstance
+    from app.ui.start import begin, show_window
 
-    imported = now()
     paths = default_paths()
     paths.make()
     logs.set_up(paths.logs)
     app = QApplication(["plimsoll"])
-    program = Application(paths, None)
-    program.tuning.enabled = False
-    program.window.show()
-    times: dict[str, float] = {"imported_s": imported, "shown_s": now()}
+    instance = SingleInstance(paths.data, app)
+    instance.hand_over("")
+    instance.listen()
+    program = show_window(paths, None, *begin(paths))
+    times["shown_s"] = now()
+    gc.freeze()
+    gc.enable()
+    handle = program.window.windowHandle()
+    for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
+        key = QKeyEvent(kind, Qt.Key.Key_X, Qt.KeyboardModifier.NoModifier, "x")
+        QCoreApplication.postEvent(handle, key)
+    composer = program.window.chat.composer
+    wanted = {"input_s", "settled_s"} | (set() if os.environ.get(_NO_MODEL) else {"model_s"})
 
-    def ready() -> None:
-        # The first turn of the event loop after the first paint: from here keys are heard.
-        times["input_s"] = now()
-        times["input_cpu_s"] = sum(psutil.Process().cpu_times()[:2])
-        if os.environ.get("PLIMSOLL_BENCH_NO_MODEL"):
+    def took(name: str) -> None:
+        times[name] = now()
+        if wanted <= times.keys():
             program.window.close()
 
-    def loaded(_model: object) -> None:
-        times["model_s"] = now()
-        program.window.close()
+    def typed() -> None:
+        if composer.text() == "x" and "input_s" not in times:
+            times["input_cpu_s"] = time.process_time()
+            times["modules"] = float(len(sys.modules))
+            composer.set_text("")
+            took("input_s")
 
-    QTimer.singleShot(0, app, lambda: QTimer.singleShot(0, app, ready))
-    program.models.model_loaded.connect(loaded)
+    def settled() -> None:
+        times["longest_slice_s"] = program.warm_up.longest_s
+        program.tuning.enabled = False
+        took("settled_s")
+
+    composer.draft_changed.connect(typed)
+    program.warm_up.finished.connect(settled)
+    program.models.model_loaded.connect(lambda _model: took("model_s"))
     app.exec()
+    instance.close()
     program.release()
-    times["modules"] = float(len(sys.modules))
+    times["modules_in_all"] = float(len(sys.modules))
     print(json.dumps(times))
     return 0
 
 
-def _run(folder: str, *, model: bool) -> dict[str, float]:
-    environment = os.environ | {DATA_DIR_VARIABLE: folder}
+def _run(folder: str, *, model: bool, bytecode: bool) -> dict[str, float]:
+    environment = os.environ | {DATA_DIR_VARIABLE: f"{folder}/data"}
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+    if bytecode:
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment["PYTHONPYCACHEPREFIX"] = f"{folder}/bytecode"
     if not model:
-        environment["PLIMSOLL_BENCH_NO_MODEL"] = "1"
+        environment[_NO_MODEL] = "1"
+    environment[_BEGUN] = repr(time.time())
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.start", _CHILD],
         env=environment,
@@ -90,18 +125,24 @@ def main() -> int:
         return _child()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--no-model", action="store_true")
+    parser.add_argument("--no-model", action="store_true", help="end before a model is loaded")
+    parser.add_argument(
+        "--no-bytecode", action="store_true", help="as the environment has it, perhaps without"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [_run(folder, model=not arguments.no_model) for _ in range(arguments.repeat + 1)]
-    first, *warm = rows
-    names = ("imported_s", "shown_s", "input_s", "input_cpu_s", "model_s")
-    print(f"{'':14}{'first':>9}{'median':>9}{'best':>9}")
-    for name in names:
-        known = [row[name] for row in warm if name in row]
+        rows = [
+            _run(folder, model=not arguments.no_model, bytecode=not arguments.no_bytecode)
+            for _ in range(arguments.repeat + 1)
+        ]
+    first, *later = rows
+    print(f"{'':16}{'first':>9}{'median':>9}{'best':>9}")
+    for name in _ROWS:
+        known = [row[name] for row in later if name in row]
         if known:
-            print(f"{name:14}{first.get(name, 0):9.2f}{median(known):9.2f}{min(known):9.2f}")
-    print(f"modules imported: {int(warm[-1]['modules'])}")
+            print(f"{name:16}{first.get(name, 0):9.3f}{median(known):9.3f}{min(known):9.3f}")
+    last = later[-1] if later else first
+    print(f"modules imported: {int(last['modules'])} by then, {int(last['modules_in_all'])} in all")
     return 0
 
 
