@@ -20,8 +20,8 @@ from tests.helpers.shape_gguf import ShapeModel
 GIB = 1 << 30
 
 
-def written(folder: Path, name: str, tokens: list[str], **shape: int) -> ModelFacts:
-    builder = ShapeModel(vocabulary=len(tokens), **shape).builder()
+def written(folder: Path, name: str, tokens: list[str], *, layers: int = 2) -> ModelFacts:
+    builder = ShapeModel(vocabulary=len(tokens), layers=layers).builder()
     builder.key("tokenizer.ggml.tokens", "[str]", tokens)
     return read_facts(builder.write(folder / f"{name}.gguf"))
 
@@ -38,7 +38,7 @@ def model(tmp_path: Path, words: list[str]) -> ModelFacts:
 
 @pytest.fixture
 def draft(tmp_path: Path, words: list[str]) -> ModelFacts:
-    return written(tmp_path, "small", words, layers=2, embedding=1024, heads=8, kv_heads=2)
+    return written(tmp_path, "small", words)
 
 
 def machine(total_gib: float, card_gib: float | None = None) -> Machine:

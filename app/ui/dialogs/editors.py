@@ -10,57 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QListWidget,
     QPlainTextEdit,
-    QPushButton,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from app.settings import Setting
+from app.ui.dialogs.editor_base import Editor, LineEditor, in_row
+from app.ui.dialogs.file_editors import FoldersEditor, ModelFileEditor
 from app.ui.theme import ThemeManager
 
 __all__ = ["Editor", "make_editor"]
 
 _LONG_TEXTS = {"system_prompt", "grammar", "json_schema"}
-
-
-class Editor(QWidget):
-    """Base of the editors.
-
-    Signals:
-        edited(): the user changed what is on screen.
-    """
-
-    edited = Signal()
-
-    def value(self) -> object:
-        """Return what is on screen as a Python value, which may be one the setting refuses."""
-        raise NotImplementedError
-
-    def set_value(self, value: Any) -> None:
-        """Show a value; nothing is emitted."""
-        raise NotImplementedError
-
-    def field(self) -> QWidget:
-        """Return the widget that takes the focus and the accessible name."""
-        raise NotImplementedError
-
-    def show_nothing(self) -> None:
-        """Show no value, where another widget says what holds."""
-
-    def set_automatic(self, value: Any) -> None:
-        """Say which value is taken where none is set; None: not known (yet)."""
+_MODEL_FILES = {"draft"}
 
 
 class _BoolEditor(Editor):
@@ -68,7 +39,7 @@ class _BoolEditor(Editor):
         super().__init__(parent)
         self._box = QCheckBox(setting.label, self)
         self._box.clicked.connect(self.edited)
-        _row(self, self._box)
+        in_row(self, self._box)
 
     def value(self) -> object:
         return self._box.isChecked()
@@ -133,7 +104,7 @@ class _NumberEditor(Editor):
         self._number.textEdited.connect(self.edited)
         unit = QLabel(setting.unit, self)
         unit.setProperty("kind", "faint")
-        _row(self, self._number, unit, stretch=True)
+        in_row(self, self._number, unit, stretch=True)
 
     def value(self) -> object:
         return self._number.number()
@@ -163,7 +134,7 @@ class _ChoiceEditor(Editor):
             self._box.addItem(text, name)
         self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self._box.activated.connect(self.edited)
-        _row(self, self._box, stretch=True)
+        in_row(self, self._box, stretch=True)
 
     def value(self) -> object:
         return self._box.currentData()
@@ -176,26 +147,6 @@ class _ChoiceEditor(Editor):
 
     def field(self) -> QWidget:
         return self._box
-
-
-class _LineEditor(Editor):
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._line = QLineEdit(self)
-        self._line.textEdited.connect(self.edited)
-        _row(self, self._line)
-
-    def value(self) -> object:
-        return self._line.text()
-
-    def set_value(self, value: Any) -> None:
-        self._line.setText(str(value))
-
-    def show_nothing(self) -> None:
-        self._line.clear()
-
-    def field(self) -> QWidget:
-        return self._line
 
 
 class _Lines(QPlainTextEdit):
@@ -226,7 +177,7 @@ class _TextEditor(Editor):
         self._text = _Lines(rows, self)
         self._text.textChanged.connect(self._on_changed)
         self._quiet = False
-        _row(self, self._text)
+        in_row(self, self._text)
 
     def value(self) -> object:
         text = self._text.toPlainText()
@@ -250,65 +201,6 @@ class _TextEditor(Editor):
     def _on_changed(self) -> None:
         if not self._quiet:
             self.edited.emit()
-
-
-class _FoldersEditor(Editor):
-    def __init__(self, themes: ThemeManager, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._list = QListWidget(self)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self._list.setFixedHeight(themes.theme.px(96))
-        add = QPushButton(self.tr("Add a folder…"), self)
-        add.setProperty("kind", "small")
-        add.clicked.connect(self._ask)
-        self._remove = QPushButton(self.tr("Remove"), self)
-        self._remove.setProperty("kind", "small")
-        self._remove.clicked.connect(self._on_remove)
-        self._list.currentRowChanged.connect(self._on_row)
-        buttons = QHBoxLayout()
-        buttons.addWidget(add)
-        buttons.addWidget(self._remove)
-        buttons.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._list)
-        column.addLayout(buttons)
-        self._on_row(-1)
-
-    def value(self) -> object:
-        return tuple(self._list.item(row).text() for row in range(self._list.count()))
-
-    def set_value(self, value: Any) -> None:
-        self._list.clear()
-        self._list.addItems([str(folder) for folder in value])
-
-    def field(self) -> QWidget:
-        return self._list
-
-    def add_folder(self, folder: str) -> None:
-        """Add a folder, once."""
-        if folder and folder not in self.value():  # type: ignore[operator]
-            self._list.addItem(folder)
-            self.edited.emit()
-
-    @Slot()
-    def _ask(self) -> None:
-        dialog = QFileDialog(self, self.tr("Add a folder with models"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.add_folder)
-        dialog.open()
-
-    @Slot()
-    def _on_remove(self) -> None:
-        if self._list.currentRow() >= 0:
-            self._list.takeItem(self._list.currentRow())
-            self.edited.emit()
-
-    @Slot(int)
-    def _on_row(self, row: int) -> None:
-        self._remove.setEnabled(row >= 0)
 
 
 class _OptionalEditor(Editor):
@@ -337,10 +229,10 @@ class _OptionalEditor(Editor):
             column.addWidget(inner)
         else:
             # A path or an address needs all the room there is, a number only its own.
-            is_line = isinstance(inner, _LineEditor)
+            is_line = isinstance(inner, LineEditor)
             wide = QSizePolicy.Policy.Expanding if is_line else QSizePolicy.Policy.Maximum
             inner.setSizePolicy(wide, QSizePolicy.Policy.Preferred)
-            _row(self, inner, self._none, stretch=not is_line)
+            in_row(self, inner, self._none, stretch=not is_line)
 
     def value(self) -> object:
         return None if self._none.isChecked() else self._inner.value()
@@ -362,6 +254,9 @@ class _OptionalEditor(Editor):
     @Slot()
     def _on_edited(self) -> None:
         self._own = self._inner.value()
+        if self._none.isChecked():  # a file was chosen
+            self._none.setChecked(False)
+            self._show_state()
         self.edited.emit()
 
     @Slot()
@@ -381,7 +276,7 @@ class _OptionalEditor(Editor):
             self._inner.set_value(self._automatic)
         elif is_none:
             self._inner.show_nothing()
-        self._inner.setDisabled(is_none)
+        self._inner.set_open(not is_none)
         if isinstance(self._inner, _TextEditor):
             self._inner.setHidden(is_none)
 
@@ -401,22 +296,15 @@ def make_editor(
     elif choices or setting.kind == "choice":
         editor = _ChoiceEditor(choices or setting.choices, parent)
     elif setting.kind == "folders":
-        editor = _FoldersEditor(themes, parent)
+        editor = FoldersEditor(themes, parent)
     elif setting.kind == "lines":
         editor = _TextEditor(parent, as_lines=True, rows=2)
     elif setting.key in _LONG_TEXTS:
         editor = _TextEditor(parent, as_lines=False)
+    elif setting.key in _MODEL_FILES:
+        editor = ModelFileEditor(setting, parent)
     else:
-        editor = _LineEditor(parent)
+        editor = LineEditor(parent)
     if setting.none_label is not None:
         editor = _OptionalEditor(setting, editor, parent)
     return editor
-
-
-def _row(editor: QWidget, *widgets: QWidget, stretch: bool = False) -> None:
-    row = QHBoxLayout(editor)
-    row.setContentsMargins(0, 0, 0, 0)
-    for widget in widgets:
-        row.addWidget(widget)
-    if stretch:
-        row.addStretch(1)

@@ -42,7 +42,7 @@ class SettingRow(QWidget):
     ) -> None:
         super().__init__(parent)
         self.setting = setting
-        self._fault = ""
+        self._fault = self._warning = ""
         self._taken = self._hint = ""
         theme = themes.theme
         self._label = QLabel(_shown(setting.label), self)
@@ -135,6 +135,11 @@ class SettingRow(QWidget):
         self._hint = hint
         self._show_facts()
 
+    def set_warning(self, text: str) -> None:
+        """Say what will come of a value that the setting takes; empty says nothing."""
+        self._warning = text
+        self._show_fault(self._fault)
+
     def _show_facts(self) -> None:
         text = " · ".join(part for part in (self._taken, self._hint) if part)
         self._used.setText(text)
@@ -172,8 +177,9 @@ class SettingRow(QWidget):
         if fault != self._fault:
             set_look(self.editor.field(), "invalid", bool(fault))
         self._fault = fault
-        self._error.setText(fault)
-        self._error.setVisible(bool(fault))
+        said = fault or self._warning
+        self._error.setText(said)
+        self._error.setVisible(bool(said))
 
     def _show_reset(self) -> None:
         # The button keeps its place when it has nothing to do, so that rows do not jump.

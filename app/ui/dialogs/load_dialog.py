@@ -113,6 +113,10 @@ class LoadDialog(QDialog):
         """Say which value is taken while a setting is left to the program."""
         self.form.row(key).set_automatic(value, hint)
 
+    def set_warning(self, key: str, text: str) -> None:
+        """Say what will come of a setting's value; empty says nothing."""
+        self.form.row(key).set_warning(text)
+
     def set_preview(self, preview: QWidget | None) -> None:
         """Put a plan beside the settings."""
         if self._preview is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.data.state import StateFile
+from app.drafts import draft_facts
 from app.engine.protocol import Hello, LoadOptions
 from app.engine.qt_client import EngineProcess
 from app.engine.threads import clamp_threads
@@ -23,6 +25,10 @@ from app.ui.presenters.loaded import loaded_values
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
+from gguf_tools.machine import cpu_only
+from gguf_tools.memory import memory_plan
+from gguf_tools.settings import LoadSettings
+from gguf_tools.units import format_bytes
 from inspector.planned import load_settings
 
 if TYPE_CHECKING:
@@ -38,12 +44,15 @@ class Automatic:
     """What is taken for settings that are left open, in tokens and threads.
 
     ``fits`` is the longest context that fits this computer by the plan, None where that is unknown.
+    ``draft_problem`` says why the draft model would not be used, ``draft_bytes`` what it takes.
     """
 
     n_ctx: int
     threads: int
     threads_batch: int
     fits: int | None = None
+    draft_problem: str = ""
+    draft_bytes: int = 0
 
 
 def automatic_of(
@@ -55,7 +64,9 @@ def automatic_of(
     tune: bool,
     freed_bytes: dict[str, int],
 ) -> Automatic:
-    """Return what would be taken if a model were loaded with ``values`` now. Reads no file.
+    """Return what would be taken if a model were loaded with ``values`` now.
+
+    Reads no file but a draft model's header.
 
     Args:
         facts: the model.
@@ -73,12 +84,27 @@ def automatic_of(
         machines = Machines(state, hello, may_measure=False, tuned=tune)
         options = machines.options(facts, open_values)
         fits = machines.fit(facts, open_values, freed_bytes=freed_bytes).max_context_tokens
+    with_draft = load_settings(open_values, facts, draft_facts(options.draft))
+    problem, taken = _draft(facts, with_draft, options.draft)
     return Automatic(
         load.context,
         clamp_threads(options.threads),
         clamp_threads(options.threads_batch),
         fits,
+        problem,
+        taken,
     )
+
+
+def _draft(facts: ModelFacts, load: LoadSettings, path: str | None) -> tuple[str, int]:
+    """Return why a draft model would not be used, or the bytes that it takes."""
+    if path is None:
+        return "", 0
+    if load.draft is None:
+        missing = not Path(path).is_file()
+        return ("There is no such file." if missing else "This file is no model."), 0
+    draft = memory_plan(facts, load, cpu_only()).draft
+    return ("", 0) if draft is None else (draft.problem, draft.total_bytes)
 
 
 class LoadSettingsPresenter(QObject):
@@ -205,5 +231,9 @@ class _Filling(QObject):
         if found.fits is not None:
             hint = self.tr("up to %1 fit").replace("%1", grouped(found.fits))
         self._dialog.set_automatic("n_ctx", found.n_ctx, hint)
+        taken = format_bytes(found.draft_bytes)
+        takes = self.tr("takes %1").replace("%1", taken) if found.draft_bytes else ""
+        self._dialog.set_automatic("draft", None, takes)
+        self._dialog.set_warning("draft", found.draft_problem)
         self._dialog.set_automatic("threads", found.threads)
         self._dialog.set_automatic("threads_batch", found.threads_batch)

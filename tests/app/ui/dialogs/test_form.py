@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QListWidget, QPlainTextEdit
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+)
 from pytestqt.qtbot import QtBot
 
 from app.settings import TABLE, Setting, SettingError, by_scope, declared
@@ -37,6 +46,40 @@ def test_every_declared_setting_can_be_shown_and_read_back(
     for row in form.rows():
         field = row.editor.field()
         assert field.accessibleName(), row.setting.key
+
+
+def test_a_model_file_is_chosen_although_none_was_wanted(
+    qtbot: QtBot, themes: ThemeManager, tmp_path: Path
+) -> None:
+    form = make(qtbot, themes, [declared("load", "draft")], fold_advanced=False)
+    row = form.row("draft")
+    choose = next(item for item in row.findChildren(QPushButton) if item.text() == "Choose…")
+    assert choose.isEnabled()
+    assert choose.accessibleName() == "Draft model: Choose…"
+    assert row.value() is None
+    QTest.mouseClick(choose, Qt.MouseButton.LeftButton)
+    dialog = next(item for item in row.findChildren(QFileDialog))
+    file = tmp_path / "small.gguf"
+    file.write_bytes(b"GGUF")
+    with qtbot.waitSignal(form.value_changed) as told:
+        dialog.fileSelected.emit(str(file))
+    assert told.args == ["draft", str(file)]
+    assert row.value() == str(file)
+    assert row.editor.field().isEnabled()
+    dialog.reject()
+
+
+def test_what_will_come_of_a_value_is_said_and_keeps_nothing_back(
+    qtbot: QtBot, themes: ThemeManager
+) -> None:
+    form = make(qtbot, themes, by_scope("load"), fold_advanced=False)
+    row = form.row("draft")
+    row.set_warning("There is no such file.")
+    assert form.is_valid()
+    assert row._error.isVisible()
+    assert row._error.text() == "There is no such file."
+    row.set_warning("")
+    assert not row._error.isVisible()
 
 
 # Texts that not any text will do for.
