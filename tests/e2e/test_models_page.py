@@ -74,6 +74,7 @@ def settled(program: Program) -> None:
     program.until(lambda: not page.is_planning)
     program.qtbot.wait(1)
     program.until(lambda: not page.is_planning and not program.app.scanner.is_scanning)
+    program.until(lambda: not page.is_filling)
 
 
 def rows(program: Program) -> dict[str, VariantView]:
@@ -165,7 +166,7 @@ def test_removed_from_the_list_and_put_back(program: Program) -> None:
     arranged = program.app.scanner.arranged
     whole, less = (library_view(arranged, hidden=gone) for gone in ((), {Path(key)}))
     page.hide_requested.emit([key])
-    assert "Tiny-1M-F16.gguf" not in rows(program)
+    program.until(lambda: "Tiny-1M-F16.gguf" not in rows(program))
     # What is not listed is not counted, neither above nor behind the model's name.
     assert whole.summary != less.summary
     sizes = [sum(group.size_bytes or 0 for group in view.groups) for view in (whole, less)]
@@ -173,7 +174,7 @@ def test_removed_from_the_list_and_put_back(program: Program) -> None:
     assert key not in {entry.key for entry in program.app.window.picker.models.shown()}
     assert Path(key).exists()
     page.put_back_requested.emit([key])
-    assert "Tiny-1M-F16.gguf" in rows(program)
+    program.until(lambda: "Tiny-1M-F16.gguf" in rows(program))
     assert key in {entry.key for entry in program.app.window.picker.models.shown()}
 
 

@@ -5,17 +5,13 @@ It knows no library and no engine: a presenter sets what is shown, and wishes le
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
-    QAction,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
-    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QShortcut,
@@ -25,6 +21,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QStackedWidget, QVBoxL
 
 from app.ui.models.action_bar import ActionBar, Offered
 from app.ui.models.files import dropped_paths
+from app.ui.models.menu import MOST_COMPARED, variant_menu
 from app.ui.models.nothing import NothingPanel
 from app.ui.models.toolbar import Toolbar
 from app.ui.models.tree import LibraryTree
@@ -35,9 +32,7 @@ from app.ui.shell.bars import NoticeArea
 from app.ui.shell.drop_hint import DropHint
 from app.ui.theme import ThemeManager
 
-__all__ = ["MOST_COMPARED", "ModelsPage"]
-
-MOST_COMPARED = 6
+__all__ = ["ModelsPage"]
 
 _LEAST_PX = 240  # of the card: its head, three variants, and what can be done with them
 
@@ -130,11 +125,20 @@ class ModelsPage(QWidget):
 
     # --- what is shown ---
 
-    def set_library(self, view: LibraryView, looked_in: tuple[str, ...] = ()) -> None:
-        """Show a library; ``looked_in`` are the places searched, for when nothing was found."""
+    def set_library(
+        self, view: LibraryView, looked_in: tuple[str, ...] = (), *, with_tree: bool = True
+    ) -> None:
+        """Show a library.
+
+        Args:
+            view: what there is to show.
+            looked_in: the places searched, for when nothing was found.
+            with_tree: False where the tree shows it already (to spread the work).
+        """
         self._view = view
         self._looked_in = looked_in
-        self.tree.set_view(view)
+        if with_tree:
+            self.tree.set_view(view)
         self.toolbar.set_library(view)
         self.toolbar.set_scan(self._scan)
         self._refresh()
@@ -183,54 +187,7 @@ class ModelsPage(QWidget):
     def menu(self) -> QMenu | None:
         """Return the menu of what is chosen; the caller shows it."""
         rows = self.chosen()
-        if not rows:
-            return None
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        keys = [row.key for row in rows]
-        one = rows[0] if len(rows) == 1 else None
-        chat = one is not None and one.may_chat
-
-        def add(text: str, do: Callable[[], object], *, enabled: bool = True) -> QAction:
-            action = menu.addAction(text)
-            action.setEnabled(enabled)
-            action.triggered.connect(lambda _checked=False: do())
-            return action
-
-        first = keys[0]
-        add(self.tr("Chat with it"), partial(self.chat_requested.emit, first), enabled=chat)
-        add(
-            self.tr("Load settings…"),
-            partial(self.load_settings_requested.emit, first),
-            enabled=chat,
-        )
-        add(
-            self.tr("Details"), partial(self.details_requested.emit, first), enabled=one is not None
-        )
-        add(self.tr("Plan"), partial(self.plan_requested.emit, first), enabled=chat)
-        add(self.tr("Make a variant…"), partial(self.make_requested.emit, first), enabled=chat)
-        compared = self._compared()
-        add(
-            self.tr("Compare"),
-            partial(self.compare_requested.emit, tuple(compared)),
-            enabled=2 <= len(compared) <= MOST_COMPARED,
-        )
-        menu.addSeparator()
-        single = one is not None
-        add(self.tr("Open its folder"), partial(self.folder_opened.emit, first), enabled=single)
-        add(
-            self.tr("Show it in the file manager"),
-            partial(self.revealed.emit, first),
-            enabled=single,
-        )
-        add(self.tr("Copy path"), partial(QGuiApplication.clipboard().setText, "\n".join(keys)))
-        menu.addSeparator()
-        if all(row.is_hidden for row in rows):
-            add(self.tr("Put back into the list"), partial(self.put_back_requested.emit, keys))
-        else:
-            add(self.tr("Remove from the list"), partial(self.hide_requested.emit, keys))
-        add(self.tr("Move to the trash…"), partial(self.trash_requested.emit, keys))
-        return menu
+        return variant_menu(self, rows, self._compared()) if rows else None
 
     # --- Qt ---
 

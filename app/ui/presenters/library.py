@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,13 @@ from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.presenters.library_views import (
     basis_line,
     fit_view,
+    group_views,
     library_view,
     names_of,
     plural,
     title_of,
 )
+from app.ui.presenters.slices import Slices
 from app.ui.shell.views import Notice, Severity
 from app.ui.theme import ThemeManager
 from gguf_tools.header import HeaderError
@@ -95,6 +97,7 @@ class LibraryPresenter(QObject):
         self._themes = themes
         self._freed_bytes = freed_bytes
         self._planner = LibraryPlanner(state, self)
+        self._slices = Slices(self)
         self._fits: dict[str, FitView] = {}
         self._planned: dict[str, str] = {}  # stamps of what was planned, by path
         self._asked: dict[str, str] = {}
@@ -147,6 +150,7 @@ class LibraryPresenter(QObject):
 
     def close(self) -> None:
         """End what runs in the background."""
+        self._slices.cancel()
         self._planner.cancel()
 
     # --- the list ---
@@ -170,19 +174,38 @@ class LibraryPresenter(QObject):
         """Show a notice above the list."""
         self._say("told", sentence, severity)
 
+    @property
+    def is_filling(self) -> bool:
+        """Tell whether the list is being brought on screen."""
+        return self._slices.is_running
+
     @Slot()
     def _show(self) -> None:
+        """Bring the library on screen between the window's events: hundreds of rows take time."""
+        self._slices.start(self._filling())
+
+    def _filling(self) -> Generator[None, None, None]:
+        arranged, hidden = self._scanner.arranged, self._choices.hidden
+        groups = []
+        for group in group_views(arranged, hidden, self._loaded):
+            groups.append(group)
+            yield
         view = library_view(
-            self._scanner.arranged,
-            hidden=self._choices.hidden,
+            arranged,
+            groups,
+            hidden=hidden,
             loaded=self._loaded,
             budget_context=self._budget_context(),
             basis=basis_line(self._machine) if self._scanner.entries else "",
             is_rough=self._is_rough,
             seconds=self._scanner.seconds,
         )
-        looked_in = dict.fromkeys(place.source for place in self._scanner.places)
-        self.page.set_library(view, tuple(looked_in))
+        looked_in = tuple(dict.fromkeys(place.source for place in self._scanner.places))
+        yield
+        self.page.tree.set_view(view)
+        yield
+        self.page.set_library(view, looked_in, with_tree=False)
+        yield
         self.page.set_fits(self._fits)
         self._plan()
 

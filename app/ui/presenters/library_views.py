@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from inspector.widgets.text import basis_word
 __all__ = [
     "basis_line",
     "fit_view",
+    "group_views",
     "keeper_of",
     "library_view",
     "names_of",
@@ -46,8 +47,32 @@ def plural(count: int, one: str, many: str) -> str:
     return _tr(one) if count == 1 else _tr(many, grouped(count))
 
 
+def group_views(
+    arranged: Arranged, hidden: Collection[Path] = frozenset(), loaded: str | None = None
+) -> Iterator[GroupView]:
+    """Yield the models one by one, then the headings over files that are none.
+
+    Args:
+        arranged: the library.
+        hidden: files that were removed from the list.
+        loaded: path of the model that is loaded.
+    """
+    for group in arranged.groups:
+        yield _group(group, hidden, loaded)
+    rest: tuple[tuple[GroupKind, str, tuple[ModelEntry, ...]], ...] = (
+        ("other", _tr("Not for chat"), arranged.others),
+        ("broken", _tr("Files that can't be used"), arranged.broken),
+    )
+    for kind, title, entries in rest:
+        if entries:
+            rows = tuple(_file(entry, hidden) for entry in entries)
+            size = _listed_bytes(entries, hidden)
+            yield GroupView(key=kind, title=title, kind=kind, variants=rows, size_bytes=size)
+
+
 def library_view(
     arranged: Arranged,
+    groups: Sequence[GroupView] | None = None,
     *,
     hidden: Collection[Path] = frozenset(),
     loaded: str | None = None,
@@ -60,6 +85,7 @@ def library_view(
 
     Args:
         arranged: the library.
+        groups: what `group_views` yields, where that was gathered before.
         hidden: files that were removed from the list.
         loaded: path of the model that is loaded.
         budget_context: tokens that the budgets are planned with.
@@ -67,18 +93,8 @@ def library_view(
         is_rough: that was measured while other programs ran.
         seconds: what the last scan took.
     """
-    groups = [_group(group, hidden, loaded) for group in arranged.groups]
-    rest: tuple[tuple[GroupKind, str, tuple[ModelEntry, ...]], ...] = (
-        ("other", _tr("Not for chat"), arranged.others),
-        ("broken", _tr("Files that can't be used"), arranged.broken),
-    )
-    for kind, title, entries in rest:
-        if entries:
-            rows = tuple(_file(entry, hidden) for entry in entries)
-            size = _listed_bytes(entries, hidden)
-            groups.append(
-                GroupView(key=kind, title=title, kind=kind, variants=rows, size_bytes=size)
-            )
+    if groups is None:
+        groups = tuple(group_views(arranged, hidden, loaded))
     every = [row for group in groups for row in group.variants]
     sources = sorted({row.source for row in every})
     return LibraryView(

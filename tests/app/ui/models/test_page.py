@@ -217,6 +217,7 @@ def test_the_search_leads_into_the_list(page: ModelsPage) -> None:
 
 def test_the_row_below_the_pointer_is_marked(page: ModelsPage) -> None:
     tree = page.tree
+    tree.leaveEvent(QEvent(QEvent.Type.Leave))  # the platform's own pointer may be over a row
     before = tree.grab().toImage()
     QTest.mouseMove(tree.viewport(), row_centre(tree, "/gemma"))
     QApplication.processEvents()
