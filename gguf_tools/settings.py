@@ -212,6 +212,8 @@ def _aborts(
             "are not a sliding one and then a full one.",
             "none",
         )
+    if arch == "afmoe" and shape.swa_kind == "none":
+        return Refusal("The engine can't run this architecture without sliding windows.", "none")
     if arch in {"t5", "t5encoder"} and settings.sequences > 1 and not settings.unified:
         return Refusal(
             "The engine can't run this architecture with several sequences.", "one_sequence"

@@ -34,7 +34,8 @@ _FIRST_LAYER: Final = frozenset(
     }
 )
 _EVERYWHERE: Final = ("rope_freqs.", "rope_factors_")
-_NO_OUTPUT: Final = EMBEDDING - {"llama-embed", "gemma-embedding", "t5encoder"}
+_NO_OUTPUT: Final = EMBEDDING - {"llama-embed", "gemma-embedding", "t5encoder"} | {"bitnet"}
+"""Architectures without a second table: no output, or it is multiplied where the first lies."""
 
 
 @dataclass(frozen=True, slots=True)

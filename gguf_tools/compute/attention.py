@@ -62,9 +62,10 @@ def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:
     if traits.rope == "lead_or_sliding":
         return shape.sliding[layer] or layer < shape.dense_lead
     if traits.rope in {"three_of_four", "not_every_fourth"}:
-        # Models without windows turn every layer (smollm3, whose rule is fixed, apart).
+        # Models without windows turn every layer, but for smollm3, whose rule is fixed, and the
+        # last one of llama4, whose period is then the number of layers.
         if shape.swa_kind == "none" and shape.architecture != "smollm3":
-            return True
+            return shape.architecture != "llama4" or layer + 1 < shape.layers
         if shape.architecture == "smallthinker" and shape.layers == 4:
             return True
         return (layer + 1 if traits.rope == "three_of_four" else layer) % 4 != 0

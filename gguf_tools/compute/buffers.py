@@ -241,8 +241,6 @@ def _kept_layers(
         kept |= few
         start = end
     chosen = tuple(sorted(kept))
-    if shape.kv_from_start >= 0:  # layers read caches of layers that may lie elsewhere
-        return chosen, layers
     return chosen, (layers[-1], *((kinds[layer], layers[layer]) for layer in chosen))
 
 
@@ -258,12 +256,11 @@ def _kinds(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
     numbers: dict[object, int] = {}
     kinds = []
     for layer in range(shape.layers):
-        own = shape.kv_from_start < 0 or layer < shape.kv_from_start
         key = (
             tuple(sorted(names[layer])),
             shape.sliding[layer],
             shape.recurrent[layer],
-            own,
+            layer in shape.deepstack,
             shape.heads[layer],
             shape.kv_heads[layer],
             layer % 4 if shape.architecture in {"smollm3", "llama4", "afmoe"} else 0,

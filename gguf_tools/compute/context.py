@@ -39,7 +39,8 @@ class GraphContext:
     """A graph under construction.
 
     ``tokens`` is the length of the prompt, a multiple of ``sequences``; ``outputs`` the rows that
-    are wanted of it.
+    are wanted of it. ``wide`` is the input that first layers take further parts of (images), None
+    where there are none.
     """
 
     shape: Hyperparameters
@@ -52,6 +53,7 @@ class GraphContext:
     graph: Graph = field(default_factory=Graph)
     inputs: dict[str, Node] = field(default_factory=dict)
     caches: dict[str, CacheInputs] = field(default_factory=dict)
+    wide: Node | None = None
     _physical: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -120,7 +122,7 @@ class GraphContext:
         """Return the embedded tokens; the unused input for ready-made embeddings lives too."""
         graph = self.graph
         embedding = self.shape.embedding_length
-        width = embedding * (1 + self.shape.deepstack_layers)
+        width = embedding * (1 + len(self.shape.deepstack))
         tokens = self.input("tokens", self.tokens)
         ready = self.input("embeddings", width, self.tokens)
         current = graph.make((embedding, self.tokens), tokens, weights=True)
@@ -130,6 +132,7 @@ class GraphContext:
             graph.expand(current)
         graph.expand(ready)
         if width != embedding:
+            self.wide = current
             current = graph.view(current, embedding, self.tokens)
         if scale:
             current = graph.inplace(current)

@@ -155,6 +155,8 @@ TRAITS: Final[dict[str, Traits]] = {
     "gpt-oss": Traits(pick="before_norm", experts=ExpertTraits(gating="weights", normed=False)),
     "gpt2": Traits(layer_norm=True, position_table=True, attention=_NO_ROPE),
     "gptneox": Traits(layer_norm=True, parallel="own", parallel_order="ffn_first"),
+    "granite": Traits(scaled_embedding=True),
+    "granite_swa": Traits(scaled_embedding=True),
     "granitehybrid": Traits(attention=AttentionTraits(rope="always")),
     "grok": Traits(soft_cap=3, logit_steps=4),
     "hunyuan-dense": Traits(attention=AttentionTraits(norm_after_rope=True)),

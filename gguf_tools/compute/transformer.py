@@ -74,7 +74,12 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
     for layer in layers:
         last = layer == layers[-1] and traits.pick == "last_layer"
         graph.owner = layer % each  # looped models run the same matrices again
+        before = context.shape.architecture.startswith("granite")
+        if before:
+            x = _with_image(context, layer, x)
         x = _layer(context, layer, x, traits, last=last)
+        if not before:
+            x = _with_image(context, layer, x)
         if context.shape.architecture == "talkie":  # every layer sees the embedding again
             again = pick_outputs(context, embedded) if last else embedded
             x = graph.inplace(x, graph.inplace(again, weights=True))
@@ -82,6 +87,13 @@ def build_transformer(context: GraphContext, layers: tuple[int, ...], traits: Tr
             graph.owner = context.shape.layers_all
             x = norm(context, x, traits)
     finish(context, x, traits)
+
+
+def _with_image(context: GraphContext, layer: int, x: Node) -> Node:
+    """Return ``x`` with the part of the input that the layer takes, where there are such parts."""
+    if context.wide is None or layer not in context.shape.deepstack:
+        return x
+    return context.graph.inplace(x, context.graph.view(context.wide, *x.ne))
 
 
 def _layer(context: GraphContext, layer: int, x: Node, traits: Traits, *, last: bool) -> Node:

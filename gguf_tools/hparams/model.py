@@ -82,7 +82,7 @@ class Hyperparameters:
     linear_head_length: int = 0
     ple_layers: frozenset[int] = field(default_factory=frozenset)
     ple_state: int = 0
-    deepstack_layers: int = 0
+    deepstack: tuple[int, ...] = ()
     per_layer_embedding: int = 0
 
     @property

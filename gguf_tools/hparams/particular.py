@@ -227,12 +227,12 @@ def _qwen4exp(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
 
 
 def _deepstack(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
-    return replace(shape, deepstack_layers=keys.integer("n_deepstack_layers", 0))
+    return replace(shape, deepstack=tuple(range(keys.integer("n_deepstack_layers", 0))))
 
 
 def _deepstack_mapping(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
     mapping = keys.listed("deepstack_mapping") or []
-    return replace(shape, deepstack_layers=len({item for item in mapping if item >= 0}))
+    return replace(shape, deepstack=tuple(layer for layer, part in enumerate(mapping) if part >= 0))
 
 
 PARTICULAR: Final[dict[str, Callable[[Keys, Hyperparameters], Hyperparameters]]] = {

@@ -73,3 +73,17 @@ def test_caches_that_do_not_match_are_refused(shared: int, tmp_path: Path) -> No
     (ran,) = dry_runs(path, [asked])
     assert (refusal(shape, as_load(asked)) is None) == (ran.buffers is not None)
     assert ran.crashed == (shared not in {4, 6})
+
+
+def test_windows_that_an_architecture_can_not_do_without(tmp_path: Path) -> None:
+    # The engine builds the graph for two caches and ends where there is one.
+    family = FAMILIES["gated_attention"]
+    keys = {name: value for name, value in family.keys.items() if "sliding_window" not in name}
+    path = replace(family, keys=keys).builder().write(tmp_path / "m.gguf")
+    shape = read_facts(path).shape
+    assert shape is not None
+    (ran,) = dry_runs(path, [_WAYS[0]])
+    assert ran.crashed
+    refused = refusal(shape, as_load(_WAYS[0]))
+    assert refused is not None
+    assert "sliding windows" in refused.text

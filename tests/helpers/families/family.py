@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tests.helpers.gguf_bytes import GgufBuilder
 
-__all__ = ["Family"]
+__all__ = ["VOCABULARY", "Family", "attention", "base_keys", "feed_forward", "routed"]
+
+VOCABULARY: Final = 1999
 
 _ROW: Final = 32  # of a Q8_0 block
 _PLAIN: Final = (
@@ -53,6 +55,76 @@ class Family:
                 rest = name.removeprefix(side)
                 out.tensor(f"{side}blk.{layer}.{rest}", shape, _kind(rest, shape))
         return out
+
+
+Shapes: TypeAlias = dict[str, tuple[int, ...]]
+Keys: TypeAlias = dict[str, tuple[str, Any]]
+
+
+def base_keys(
+    *,
+    layers: int,
+    heads: int,
+    kv_heads: int,
+    head: int,
+    width: int = 288,
+    hidden: int = 608,
+    context: int = 65536,
+    rope: int | None = None,
+) -> Keys:
+    """Return the keys that nearly every architecture has; ``rope`` is ``head`` if not given."""
+    return {
+        "vocab_size": ("u32", VOCABULARY),
+        "block_count": ("u32", layers),
+        "context_length": ("u32", context),
+        "embedding_length": ("u32", width),
+        "feed_forward_length": ("u32", hidden),
+        "attention.head_count": ("u32", heads),
+        "attention.head_count_kv": ("u32", kv_heads),
+        "attention.key_length": ("u32", head),
+        "attention.value_length": ("u32", head),
+        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
+        "attention.layer_norm_epsilon": ("f32", 1e-05),
+        "rope.dimension_count": ("u32", head if rope is None else rope),
+    }
+
+
+def attention(query: int, keys: int, *, width: int = 288) -> Shapes:
+    """Return a norm and the four matrices of attention, ``query`` and ``keys`` values wide."""
+    return {
+        "attn_norm.weight": (width,),
+        "attn_q.weight": (width, query),
+        "attn_k.weight": (width, keys),
+        "attn_v.weight": (width, keys),
+        "attn_output.weight": (query, width),
+    }
+
+
+def feed_forward(hidden: int = 608, *, width: int = 288, norm: bool = True) -> Shapes:
+    """Return a norm and the three matrices of a gated feed-forward layer."""
+    matrices: Shapes = {
+        "ffn_gate.weight": (width, hidden),
+        "ffn_down.weight": (hidden, width),
+        "ffn_up.weight": (width, hidden),
+    }
+    return {"ffn_norm.weight": (width,), **matrices} if norm else matrices
+
+
+def routed(hidden: int, count: int, *, width: int = 288, shared: bool = False) -> Shapes:
+    """Return a router and ``count`` experts, with one that all tokens use if ``shared``."""
+    shapes: Shapes = {
+        "ffn_gate_inp.weight": (width, count),
+        "ffn_gate_exps.weight": (width, hidden, count),
+        "ffn_down_exps.weight": (hidden, width, count),
+        "ffn_up_exps.weight": (width, hidden, count),
+    }
+    if shared:
+        shapes |= {
+            "ffn_gate_shexp.weight": (width, hidden),
+            "ffn_down_shexp.weight": (hidden, width),
+            "ffn_up_shexp.weight": (width, hidden),
+        }
+    return shapes
 
 
 def _kind(name: str, shape: tuple[int, ...]) -> str:
