@@ -20,6 +20,7 @@ from app.cli.engine import exit_code_of, open_engine
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes
 from app.cli.terminal import json_line, note, say, shown
+from app.data.bandwidths import lift
 from app.data.decode_rates import DecodeRates
 from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
@@ -222,7 +223,9 @@ def bench(
                             skipped.append(f"{test} at depth {depth}, {count} sequences: {error}")
             busy = busy or busy_sentence([client.pid or 0])
             if learn_busy or not busy:
-                rates.learn(bare, model, _measured(rows[before:]))
+                decoded = _measured(rows[before:])
+                rates.learn(bare, model, decoded)
+                lift(state, client.hello.cpu, threads, bare, decoded)
     assert first is not None
     record = BenchRecord(
         at_ms=round(time.time() * 1000),

@@ -7,14 +7,17 @@ counts; and memory gave at least what a larger buffer was read at, and what a re
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 from app.data.state import StateFile
+from gguf_tools.plan import Plan
+from inspector.measured import DecodeSample, read_rate
 from inspector.records import BandwidthRecord
 
-__all__ = ["keep_bandwidth", "keep_decoded", "kept_bandwidth", "kept_probe"]
+__all__ = ["keep_bandwidth", "keep_decoded", "kept_bandwidth", "kept_probe", "lift"]
 
 _LEAST_CLASS: Final = 1
 _MAIN_MEMORY: Final = 30  # from half a GiB on (2^29 has 30 bits) no cache holds the buffer
@@ -76,6 +79,19 @@ def keep_bandwidth(
             record = msgspec.structs.replace(record, least_bytes_per_s=known.bytes_per_s)
     kind = _kind(record.buffer_bytes)
     state.set_blob(_name(cpu, record.threads, kind), msgspec.json.encode(record))
+
+
+def lift(
+    state: StateFile, cpu: str, threads: int, plan: Plan, samples: Iterable[DecodeSample]
+) -> bool:
+    """Keep what memory gave decoding; tell whether that is more than any probe had found.
+
+    A ceiling below a rate that was reached is none. Only a processor's memory is lifted so: it is
+    what is probed here.
+    """
+    rates = [rate for sample in samples if (rate := read_rate(plan, sample)) is not None]
+    best = max(rates, key=lambda item: item[1], default=None)
+    return best is not None and keep_decoded(state, cpu, threads, *best)
 
 
 def keep_decoded(

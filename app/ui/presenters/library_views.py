@@ -343,8 +343,11 @@ def basis_line(machine: Machine | None) -> str:
     rate = device.bandwidth_bytes_per_s
     if rate is None:
         return _tr("Predicted for %1, whose bandwidth is unknown", _short(device.description))
+    text = "Predicted for %1 · %2 %3"
+    if not machine.accelerators:  # what a processor's cache holds is read faster
+        text = "Predicted for %1 · main memory %2 %3"
     return _tr(
-        "Predicted for %1 · %2 %3",
+        text,
         _short(device.description or device.name),
         format_bandwidth(rate),
         _basis_words(device.bandwidth_basis, device.bandwidth_note),

@@ -6,13 +6,12 @@ them, so that the next prediction rests on measurements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from app.data.bandwidths import keep_decoded, kept_bandwidth, kept_probe
+from app.data.bandwidths import kept_bandwidth, kept_probe, lift
 from app.data.decode_rates import DecodeRates
 from app.data.state import StateFile
 from app.drafts import draft_facts
@@ -23,7 +22,7 @@ from app.engine.threads import clamp_threads
 from app.machine import machine_for
 from gguf_tools.facts import ModelFacts
 from gguf_tools.plan import Plan, make_plan
-from inspector.measured import DecodeSample, read_rate, samples_of
+from inspector.measured import samples_of
 from inspector.plan_record import SettingsRecord
 from inspector.planned import load_settings
 from inspector.records import BandwidthRecord, TurnStats
@@ -112,13 +111,7 @@ class LivePlan:
         bare = replace(plan, machine=replace(plan.machine, fit=None))
         samples = samples_of(stats)
         learned = self._rates(hello).learn(bare, self._model, samples)
-        return self._lifts(plan, hello, samples) or learned
-
-    def _lifts(self, plan: Plan, hello: Hello, samples: Sequence[DecodeSample]) -> bool:
-        """Keep what memory gave a reply; tell whether that is more than any probe had found."""
-        rates = [rate for sample in samples if (rate := read_rate(plan, sample)) is not None]
-        best = max(rates, key=lambda item: item[1], default=None)
-        return best is not None and keep_decoded(self._state, hello.cpu, self.threads, *best)
+        return lift(self._state, hello.cpu, self.threads, plan, samples) or learned
 
     @property
     def _model(self) -> str:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from app.data.bandwidths import keep_bandwidth, keep_decoded, kept_bandwidth, kept_probe
+from app.data.bandwidths import keep_bandwidth, keep_decoded, kept_bandwidth, kept_probe, lift
 from app.data.state import StateFile
 from app.engine.bandwidth import LARGE_BYTES, MOST_BYTES
 from app.machine import bandwidth_for
 from app.paths import Paths
+from gguf_tools.facts import read_facts
+from gguf_tools.machine import Device, cpu_only
+from gguf_tools.plan import Plan, make_plan
+from gguf_tools.settings import LoadSettings
+from inspector.measured import DecodeSample
 from inspector.records import BandwidthRecord
+from tests.helpers.shape_gguf import ShapeModel
 
 MIB = 1 << 20
 
@@ -121,6 +130,30 @@ def test_a_reply_lifts_what_memory_is_known_to_give(state: StateFile, paths: Pat
     bare = StateFile(paths.state)
     assert keep_decoded(bare, "cpu", 2, 100 * MIB, 8e9)
     assert rate(StateFile(paths.state), 100 * MIB) == 8e9
+
+
+def test_a_decode_above_the_ceiling_lifts_it(state: StateFile, tmp_path: Path) -> None:
+    facts = read_facts(ShapeModel(layers=4).builder().write(tmp_path / "m.gguf"))
+    size = facts.bytes_read_per_token or 0
+
+    def plan(rate: float, *, gpu: bool = False) -> Plan:
+        machine = cpu_only(64 << 30, 60 << 30, rate, 1e12)
+        if gpu:
+            card = Device(name="GPU0", kind="gpu", bandwidth_bytes_per_s=1e12)
+            machine = replace(machine, accelerators=(card,))
+        return make_plan(facts, LoadSettings(context=4096), machine)
+
+    keep_bandwidth(state, "cpu", probe(10e9, size, waited=True))
+    bare = plan(10e9)
+    ceiling = bare.decode.ceiling
+    assert ceiling is not None
+    slow, fast = (DecodeSample(0, 1 / (share * ceiling)) for share in (0.8, 1.5))
+    assert not lift(state, "cpu", 2, bare, (slow,))
+    assert not lift(state, "cpu", 2, plan(10e9, gpu=True), (fast,))  # read by a card
+    assert lift(state, "cpu", 2, bare, (slow, fast))
+    known = rate(state, size)
+    assert known is not None
+    assert plan(known).decode.ceiling == pytest.approx(1.5 * ceiling, rel=0.01)
 
 
 def test_a_disturbed_probe_is_made_again_and_a_quiet_one_kept(state: StateFile) -> None:
