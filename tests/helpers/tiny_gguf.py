@@ -18,7 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.helpers.gguf_bytes import GgufBuilder
-from tests.helpers.tiny_gguf_vocab import CHATML, Vocabulary, VocabularyStyle, make_vocabulary
+from tests.helpers.tiny_gguf_vocab import (
+    CHATML,
+    Vocabulary,
+    VocabularyStyle,
+    make_vocabulary,
+    padded,
+)
 
 __all__ = ["CHATML", "TinyModel", "tiny_builder", "write_tiny_model"]
 
@@ -32,6 +38,7 @@ class TinyModel:
     architecture: Architecture = "llama"
     vocabulary: VocabularyStyle = "bpe"
     extra_tokens: tuple[str, ...] = ()
+    vocabulary_size: int = 0  # padded to this many with words that no text is cut into
     template: str | None = CHATML
     name: str = "Tiny Test"
     layers: int = 2
@@ -57,6 +64,7 @@ def tiny_builder(model: TinyModel | None = None) -> GgufBuilder:
     """Return a model as a builder, for tests that break it before they write it."""
     model = model or TinyModel()
     vocabulary = make_vocabulary(model.vocabulary, (*model.extra_tokens, *model.script))
+    vocabulary = padded(vocabulary, model.vocabulary_size)
     builder = GgufBuilder()
     _metadata(builder, model, vocabulary)
     _Weights(builder, model, vocabulary).add()

@@ -6,12 +6,12 @@ are there with their right types.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from tests.helpers.gguf_bytes import GgufBuilder
 
-__all__ = ["CHATML", "Vocabulary", "VocabularyStyle", "make_vocabulary"]
+__all__ = ["CHATML", "Vocabulary", "VocabularyStyle", "make_vocabulary", "padded"]
 
 VocabularyStyle: TypeAlias = Literal["bpe", "spm"]
 
@@ -87,6 +87,18 @@ def make_vocabulary(style: VocabularyStyle, extra: tuple[str, ...] = ()) -> Voca
     tags = [*_TAGS]
     words = [text for text in (*_WORDS, *extra) if not text.startswith("<|") and text not in _TAGS]
     return _bpe(special, tags, words) if style == "bpe" else _spm(special, tags, words)
+
+
+def padded(vocabulary: Vocabulary, size: int) -> Vocabulary:
+    """Return a vocabulary of at least ``size`` tokens; no text is cut into the added words."""
+    missing = max(0, size - len(vocabulary.tokens))
+    least = min(vocabulary.scores, default=0.0)
+    return replace(
+        vocabulary,
+        tokens=(*vocabulary.tokens, *(f"Ġw{index:x}" for index in range(missing))),
+        types=(*vocabulary.types, *[_NORMAL] * missing),
+        scores=(*vocabulary.scores, *[least - 1] * missing) if vocabulary.scores else (),
+    )
 
 
 def _byte_letters() -> dict[int, str]:
