@@ -24,105 +24,36 @@ import sys
 import tempfile
 import time
 from statistics import median
+from typing import Any
 
 from app.paths import DATA_DIR_VARIABLE
+from tests.helpers.start_child import BEGUN, NO_MODEL
 
-_CHILD = "--child"
-_BEGUN = "PLIMSOLL_BENCH_BEGUN"
-_NO_MODEL = "PLIMSOLL_BENCH_NO_MODEL"
 _ROWS = ("shown_s", "input_s", "input_cpu_s", "settled_s", "longest_slice_s", "model_s")
 
 
-def _child() -> int:
-    """Start the program as `app.ui.start.run` does; print what was measured."""
-    begun = float(os.environ[_BEGUN])
-    times: dict[str, float] = {}
-
-    def now() -> float:
-        return time.time() - begun
-
-    import gc
-
-    gc.disable()
-    from PySide6.QtCore import QCoreApplication, QEvent, Qt
-    from PySide6.QtGui import QKeyEvent
-    from PySide6.QtWidgets import QApplication
-
-    from app import logs
-    from app.paths import default_paths
-    from app.ui.single_instance import SingleInstance
-    from app.ui.start import begin, show_window
-
-    paths = default_paths()
-    paths.make()
-    logs.set_up(paths.logs)
-    app = QApplication(["plimsoll"])
-    instance = SingleInstance(paths.data, app)
-    instance.hand_over("")
-    instance.listen()
-    program = show_window(paths, None, *begin(paths))
-    times["shown_s"] = now()
-    gc.freeze()
-    gc.enable()
-    handle = program.window.windowHandle()
-    for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
-        key = QKeyEvent(kind, Qt.Key.Key_X, Qt.KeyboardModifier.NoModifier, "x")
-        QCoreApplication.postEvent(handle, key)
-    composer = program.window.chat.composer
-    wanted = {"input_s", "settled_s"} | (set() if os.environ.get(_NO_MODEL) else {"model_s"})
-
-    def took(name: str) -> None:
-        times[name] = now()
-        if wanted <= times.keys():
-            program.window.close()
-
-    def typed() -> None:
-        if composer.text() == "x" and "input_s" not in times:
-            times["input_cpu_s"] = time.process_time()
-            times["modules"] = float(len(sys.modules))
-            composer.set_text("")
-            took("input_s")
-
-    def settled() -> None:
-        times["longest_slice_s"] = program.warm_up.longest_s
-        program.tuning.enabled = False
-        took("settled_s")
-
-    composer.draft_changed.connect(typed)
-    program.warm_up.finished.connect(settled)
-    program.models.model_loaded.connect(lambda _model: took("model_s"))
-    app.exec()
-    instance.close()
-    program.release()
-    times["modules_in_all"] = float(len(sys.modules))
-    print(json.dumps(times))
-    return 0
-
-
-def _run(folder: str, *, model: bool, bytecode: bool) -> dict[str, float]:
+def _run(folder: str, *, model: bool, bytecode: bool) -> dict[str, Any]:
     environment = os.environ | {DATA_DIR_VARIABLE: f"{folder}/data"}
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
     if bytecode:
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         environment["PYTHONPYCACHEPREFIX"] = f"{folder}/bytecode"
     if not model:
-        environment[_NO_MODEL] = "1"
-    environment[_BEGUN] = repr(time.time())
+        environment[NO_MODEL] = "1"
+    environment[BEGUN] = repr(time.time())
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.start", _CHILD],
+        [sys.executable, "-m", "tests.helpers.start_child"],
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
 def main() -> int:
     """Print the table."""
-    if _CHILD in sys.argv:
-        return _child()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--no-model", action="store_true", help="end before a model is loaded")
@@ -142,7 +73,7 @@ def main() -> int:
         if known:
             print(f"{name:16}{first.get(name, 0):9.3f}{median(known):9.3f}{min(known):9.3f}")
     last = later[-1] if later else first
-    print(f"modules imported: {int(last['modules'])} by then, {int(last['modules_in_all'])} in all")
+    print(f"modules: {len(last['modules'])} by then, {len(last['modules_in_all'])} in all")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 __all__ = ["gpu_build_help"]
@@ -33,6 +32,8 @@ def gpu_build_help(platform: str) -> str:
 
 
 def _line(platform: str, option: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         pinned = f"{_PACKAGE}=={version(_PACKAGE)}"
     except PackageNotFoundError:
