@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_steps_are_done_in_order_and_the_end_is_told(qtbot: Any) -> None:
     done: list[int] = []
-    warm_up = WarmUp(iter([lambda n=n: done.append(n) for n in range(5)]))
+    warm_up = WarmUp(iter([partial(done.append, number) for number in range(5)]))
     with qtbot.waitSignal(warm_up.finished):
         warm_up.start()
         assert done == []
