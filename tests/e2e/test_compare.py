@@ -86,11 +86,18 @@ def test_variants_answer_are_measured_kept_and_opened_again(
     # Every engine is gone.
     assert not [p for p in psutil.Process().children() if p.pid != program.app.engine.state.pid]
 
-    # Another reference is for the next run; what was found stays.
+    # Another reference is for the next run; what was found stays, and the run is offered.
     compare.set_reference(1)
     assert compare.record is record
     assert compare.wish.reference == variants[1]
-    assert "Q4_0" in compare.page.said()
+    offer = compare.page.notices.bar("run")
+    assert offer.text.startswith("Tiny-Q4_0 is the reference from the next run on.")
+    tags = {
+        key: card._reference.text() for key, card in cards.items() if card._reference.isVisible()
+    }
+    assert tags == {0: "reference", 1: "reference next"}
+    compare.set_reference(0)  # back again
+    assert compare.page.notices.notices() == []
 
     for name, start in (("r.md", "# "), ("r.json", "{")):
         compare.save_report(str(tmp_path / name))
@@ -108,8 +115,31 @@ def test_variants_answer_are_measured_kept_and_opened_again(
     (kept,) = again.app.compare.page._earlier
     again.app.compare.open_kept(kept.key)
     assert again.app.compare.record == record
-    again.app.compare.delete_kept(kept.key)
+    again.app.compare.kept.delete(kept.key)
     again.until(lambda: not again.app.compare.page._earlier)
+
+
+def test_another_reference_has_figures_after_another_run(
+    open_program: Open, variants: list[str]
+) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    _open(program, variants[:2])
+    _run(program)
+    compare.set_reference(1)
+    compare.page.notices.bar("run").buttons()[0].click()
+    assert compare.is_running
+    assert compare.page.notices.notices() == []
+    program.until(lambda: not compare.is_running, 120_000)
+    record = compare.record
+    assert record is not None
+    assert record.reference == 1
+    first, second = (variant.quality for variant in record.variants)
+    assert first is not None
+    assert second is not None
+    assert first.mean_kl is not None
+    assert second.mean_kl is None
+    assert compare.page.notices.notices() == []
 
 
 def test_killed_engine_marks_its_variant_and_the_others_go_on(

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QColor, QContextMenuEvent, QTextBlockFormat, QTextCharFormat, QTextCursor
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QGuiApplication,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -15,12 +22,14 @@ from PySide6.QtWidgets import (
     QMenu,
     QSizePolicy,
     QTextEdit,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.ui.compare.views import ColumnView
 from app.ui.elide import ElidedLabel
+from app.ui.icons import IconKeeper
 from app.ui.theme import ThemeManager
 
 __all__ = ["MARK_OPACITY", "AnswerCard"]
@@ -53,9 +62,13 @@ class AnswerCard(QFrame):
         self._label.setProperty("kind", "strong")
         self._size = QLabel(self)
         self._size.setProperty("kind", "dim")
-        self._reference = QLabel(self.tr("reference"), self)
+        self._reference = QLabel(self)
         self._reference.setProperty("kind", "tag")
-        self._reference.setToolTip(self.tr("The other answers and tokens are held against it."))
+        self.more = QToolButton(self)
+        self.more.setProperty("kind", "flat")
+        self.more.setToolTip(self.tr("Reference, copy, take out"))
+        IconKeeper(self.more, themes, "more", "dim", 15)
+        self.more.clicked.connect(self._on_more)
         self.text = QTextEdit(self)
         self.text.setReadOnly(True)
         self.text.setFrameShape(QFrame.Shape.NoFrame)
@@ -74,6 +87,7 @@ class AnswerCard(QFrame):
             self._head.addWidget(widget)
         self._head.addStretch(1)
         self._head.addWidget(self._size)
+        self._head.addWidget(self.more)
         self._column = QVBoxLayout(self)
         self._column.addLayout(self._head)
         self._column.addWidget(self.text)
@@ -89,7 +103,8 @@ class AnswerCard(QFrame):
         self._label.setText(view.label)
         self._label.setToolTip(view.name)
         self._size.setText(view.size)
-        self._reference.setVisible(view.is_reference)
+        self._say_reference(view)
+        self.more.setAccessibleName(self.tr("What to do with {0}").format(view.label))
         if before is None or before.colour != view.colour:
             self._colour()
         if view.state == "failed":
@@ -117,20 +132,45 @@ class AnswerCard(QFrame):
         if bar.maximum() - bar.value() < 4 * self.fontMetrics().height():
             bar.setValue(bar.maximum())
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Offer what can be done with a variant."""
+    def menu(self) -> QMenu | None:
+        """Return what can be done with the variant; the caller shows it."""
         view = self._view
         if view is None:
-            return
+            return None
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         reference = menu.addAction(self.tr("Hold the others against this one"))
-        reference.setEnabled(not view.is_reference and not self._running)
+        is_it = view.is_next_reference or (view.is_reference and not view.gives_way)
+        reference.setEnabled(not is_it and not self._running)
         reference.triggered.connect(lambda: self.reference_wanted.emit(view.key))
+        copy = menu.addAction(self.tr("Copy the answer"))
+        copy.setEnabled(bool(view.answer))
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(view.answer))
         remove = menu.addAction(self.tr("Take out"))
         remove.setEnabled(not self._running)
         remove.triggered.connect(lambda: self.removed.emit(view.key))
-        menu.popup(event.globalPos())
+        return menu
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer what can be done with a variant."""
+        menu = self.menu()
+        if menu is not None:
+            menu.popup(event.globalPos())
+
+    @Slot()
+    def _on_more(self) -> None:
+        menu = self.menu()
+        if menu is not None:
+            menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
+
+    def _say_reference(self, view: ColumnView) -> None:
+        self._reference.setVisible(view.is_reference or view.is_next_reference)
+        if view.is_next_reference:
+            self._reference.setText(self.tr("reference next"))
+            self._reference.setToolTip(self.tr("The next run holds the others against it."))
+        else:
+            self._reference.setText(self.tr("reference"))
+            self._reference.setToolTip(self.tr("The other answers and tokens are held against it."))
 
     # --- inner
 

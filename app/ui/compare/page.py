@@ -31,10 +31,13 @@ from app.ui.icons import IconKeeper, icon_at_end
 from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
 from app.ui.save_file import choose_report, file_stem, today
+from app.ui.shell.bars import NoticeArea
+from app.ui.shell.views import Choice, Notice
 from app.ui.theme import ThemeManager
 
 __all__ = ["ComparePage"]
 
+_RUN: Final = "run"
 _NARROW_PX: Final = 700
 _COLUMN_PX: Final = 260
 
@@ -120,6 +123,7 @@ class ComparePage(QWidget):
         report_wanted(str path): the report is to be written there.
         opened(str key), deleted(str key): a kept comparison.
         reference_wanted(int), removed(int): of a variant.
+        run_again_wanted(): the comparison is to be run once more.
     """
 
     shown = Signal()
@@ -128,6 +132,7 @@ class ComparePage(QWidget):
     deleted = Signal(str)
     reference_wanted = Signal(int)
     removed = Signal(int)
+    run_again_wanted = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -168,7 +173,12 @@ class ComparePage(QWidget):
         self._empty = _Nothing(themes)
         self._empty.choose.clicked.connect(self.setup.variants_wanted)
         self._column = QVBoxLayout(self._content)
+        self.notices = NoticeArea(themes, self._content)
+        self.notices.hide()
+        self.notices.shown_changed.connect(self.notices.setVisible)
+        self.notices.chosen.connect(self.run_again_wanted)
         self._column.addWidget(self.setup)
+        self._column.addWidget(self.notices)
         self._column.addWidget(self._empty)
         self._column.addLayout(self._answers)
         self._column.addWidget(self.table)
@@ -250,6 +260,14 @@ class ComparePage(QWidget):
         """Offer comparisons that were kept."""
         self._earlier = earlier
         self.earlier.setEnabled(bool(earlier))
+
+    def offer_run(self, sentence: str) -> None:
+        """Say what another run would change, with a button for it; empty says nothing."""
+        if not sentence:
+            self.notices.remove_notice(_RUN)
+        elif _RUN not in self.notices.notices() or self.notices.bar(_RUN).text != sentence:
+            again = Choice("run", self.tr("Run again"), "primary")
+            self.notices.show_notice(Notice(_RUN, sentence, choices=(again,), closable=False))
 
     def say(self, sentence: str) -> None:
         """Say that something was done, or could not be."""

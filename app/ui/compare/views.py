@@ -55,7 +55,8 @@ class SetupView:
 class ColumnView:
     """One variant. ``figures`` are (label, value, unit) of the line below its answer.
 
-    ``differing`` are character ranges of the answer that are to be marked.
+    ``differing`` are character ranges of the answer that are to be marked. The others are held
+    against the reference; ``is_next_reference``: from the next run on.
     """
 
     key: int
@@ -71,6 +72,8 @@ class ColumnView:
     differing: tuple[tuple[int, int], ...] = ()
     figures: tuple[tuple[str, str, str], ...] = ()
     is_reference: bool = False
+    is_next_reference: bool = False
+    gives_way: bool = False  # it is the reference, and the next run has another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, Qt, Slot
 from app.compare.opener import opener
 from app.compare.request import CompareError, Prepared, prepare
 from app.compare.texts import QualityText, TextError
-from app.data.comparisons import Comparisons
 from app.data.state import StateFile
 from app.engine.qt_client import EngineProcess
 from app.paths import Paths
@@ -21,18 +20,18 @@ from app.ui import tasks
 from app.ui.compare.chooser import VariantsDialog
 from app.ui.compare.options import CompareOptionsDialog
 from app.ui.compare.page import ComparePage
-from app.ui.compare.views import SetupView, TableView, VariantChoice
+from app.ui.compare.views import TableView
 from app.ui.main_window import MainWindow
+from app.ui.presenters.compare_kept import KeptComparisons
 from app.ui.presenters.compare_report import write_report
 from app.ui.presenters.compare_run import CompareRun
+from app.ui.presenters.compare_setup import run_offer, setup_view, variant_choices
 from app.ui.presenters.compare_views import (
     bar_views,
     column_views,
     common_name,
-    context_words,
     difference_views,
     dot_views,
-    earlier_views,
     no_quality_sentence,
     table_view,
 )
@@ -68,12 +67,12 @@ class ComparePresenter(QObject):
         self._paths = paths
         self._window = window
         self._themes = themes
-        self._kept = Comparisons(paths.comparisons)
         self.wish = read_wish(state)
         self._problem = ""
         self._shown_variant: int | None = None
         self.run = CompareRun(state, paths, self)
         self.page = ComparePage(themes, window)
+        self.kept = KeptComparisons(paths, self.page, self)
         window.add_page(PAGE, self.tr("Compare"), "compare", self.page)
         self._connect()
         self.page.setup.prompt.setPlainText(self.wish.prompt)
@@ -88,11 +87,12 @@ class ComparePresenter(QObject):
         page.shown.connect(self._on_shown)
         page.report_wanted.connect(self.save_report)
         page.opened.connect(self.open_kept)
-        page.deleted.connect(self.delete_kept)
+        page.run_again_wanted.connect(self._run_again)
         page.reference_wanted.connect(self.set_reference)
         page.removed.connect(self.remove)
         page.differences.variant_chosen.connect(self._on_variant_chosen)
         self._engine.state_changed.connect(self._show_setup)
+        self.kept.opened.connect(self._show_kept)
         run = self.run
         run.record_changed.connect(self._show)
         run.phase_changed.connect(self._on_phase)
@@ -129,7 +129,11 @@ class ComparePresenter(QObject):
 
     @Slot(int)
     def set_reference(self, index: int) -> None:
-        """Hold the other variants against this one from the next run on; what was found stays."""
+        """Hold the other variants against this one from the next run on; what was found stays.
+
+        What a reference expects of the text is hundreds of megabytes and not kept after a run, so
+        figures against another one need the text to be read again.
+        """
         record = self.record
         if self.is_running or record is None:
             return
@@ -138,8 +142,23 @@ class ComparePresenter(QObject):
         if all(variant.status == "waiting" for variant in record.variants):
             self._prepare()
         else:
-            label = record.variants[index].label
-            self.page.say(self.tr("The next run holds the others against {0}.").format(label))
+            self._show()
+
+    @property
+    def _next_reference(self) -> int | None:
+        """The variant that the next run holds the others against, if it is another than shown."""
+        record = self.record
+        if record is None or self.is_running:
+            return None
+        paths = [variant.path for variant in record.variants]
+        if self.wish.reference not in paths:
+            return None
+        index = paths.index(self.wish.reference)
+        return None if index == record.reference else index
+
+    @Slot()
+    def _run_again(self) -> None:
+        self.start(self.page.setup.prompt.toPlainText())
 
     @Slot(int)
     def remove(self, index: int) -> None:
@@ -152,18 +171,7 @@ class ComparePresenter(QObject):
     @Slot()
     def open_chooser(self) -> None:
         """Let the user choose variants."""
-        choices = [
-            VariantChoice(
-                path=str(entry.path),
-                name=entry.shown_name,
-                label=entry.quantization or entry.shown_name,
-                size_bytes=entry.size_bytes,
-                group=group.title,
-            )
-            for group in self._scanner.arranged.groups
-            for entry in group.variants
-            if entry.usable
-        ]
+        choices = variant_choices(self._scanner.arranged.groups)
         dialog = VariantsDialog(self._themes, choices, self.wish.chosen, self._window)
         known = {choice.path for choice in choices}
         for path in self.wish.chosen:
@@ -265,15 +273,8 @@ class ComparePresenter(QObject):
 
     @Slot(object)
     def _on_done(self, record: ComparisonRecord) -> None:
-        try:
-            if any(variant.status != "cancelled" for variant in record.variants):
-                self._kept.keep(record)
-        except OSError as error:
-            self.page.say(
-                self.tr("The comparison can't be kept: {0}.").format(error.strerror or str(error))
-            )
+        self.kept.keep(record)
         self._show()
-        self._list_kept()
 
     @Slot(object)
     def _on_failed(self, error: Exception) -> None:
@@ -285,25 +286,16 @@ class ComparePresenter(QObject):
 
     # --- what was kept
 
-    def _list_kept(self) -> None:
-        tasks.run(
-            self._kept.entries,
-            lambda entries: self.page.set_earlier(earlier_views(entries)),
-            None,
-            self,
-        )
-
     @Slot(str)
     def open_kept(self, key: str) -> None:
         """Show a comparison that was kept."""
         if self.is_running:
             self.page.say(self.tr("A comparison is running; stop it first."))
-            return
-        record = self._kept.load(key)
-        if record is None:
-            self.page.say(self.tr("This comparison can't be read any more."))
-            self._list_kept()
-            return
+        else:
+            self.kept.open(key)
+
+    @Slot(object)
+    def _show_kept(self, record: ComparisonRecord) -> None:
         self._set_record(record)
         self._problem = ""
         self._shown_variant = None
@@ -311,15 +303,6 @@ class ComparePresenter(QObject):
         self._wish(chosen=paths, reference=paths[record.reference], prompt=record.settings.prompt)
         self.page.setup.prompt.setPlainText(self.wish.prompt)
         self._show()
-
-    @Slot(str)
-    def delete_kept(self, key: str) -> None:
-        """Remove a comparison that was kept."""
-        try:
-            self._kept.delete(key)
-        except OSError as error:
-            self.page.say(self.tr("It can't be deleted: {0}.").format(error.strerror or str(error)))
-        self._list_kept()
 
     @Slot(str)
     def save_report(self, path: str) -> None:
@@ -331,7 +314,7 @@ class ComparePresenter(QObject):
 
     @Slot()
     def _on_shown(self) -> None:
-        self._list_kept()
+        self.kept.list_all()
         if self.record is None and self.wish.chosen and not self.is_running:
             self._prepare()
 
@@ -341,10 +324,12 @@ class ComparePresenter(QObject):
         record = self.record
         if record is None:
             self.page.set_title("")
+            self.page.offer_run("")
             self.page.set_results(TableView(), (), ())
             self.page.differences.hide()
             return
         self.page.set_title(common_name(record))
+        self.page.offer_run(run_offer(record, self._next_reference))
         table = table_view(record)
         self.page.set_results(table, bar_views(record) if table.rows else (), dot_views(record))
         self.page.set_no_quality(no_quality_sentence(record))
@@ -376,33 +361,23 @@ class ComparePresenter(QObject):
         views = (
             ()
             if record is None
-            else column_views(record, self.run.phases, self.run.answers, running=self.is_running)
+            else column_views(
+                record,
+                self.run.phases,
+                self.run.answers,
+                running=self.is_running,
+                next_reference=self._next_reference,
+            )
         )
         self.page.set_columns(views, running=self.is_running)
 
     @Slot()
     def _show_setup(self) -> None:
-        values = self.wish.options
-        options = self.tr("Temperature {0:g} · seed {1} · {2} tokens · {3} · KV {4}").format(
-            values["temperature"],
-            values["seed"],
-            values["max_tokens"],
-            context_words(values["n_ctx"]),
-            values["kv_type"],
-        )
-        how = (
-            self.tr("Runs all at once: they share bandwidth")
-            if values["together"]
-            else self.tr("Runs one after another, so that no variant shares bandwidth")
-        )
         self.page.setup.set_view(
-            SetupView(
-                options=options,
-                how=how,
-                is_running=self.is_running,
+            setup_view(
+                self.wish.options,
+                self.run,
                 problem=self._problem,
-                doing=self.run.doing,
-                progress=self.run.progress,
                 can_run=self.record is not None,
             )
         )

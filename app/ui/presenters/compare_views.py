@@ -18,7 +18,7 @@ from app.ui.compare.views import (
     EarlierView,
     TableView,
 )
-from gguf_tools.units import format_bytes, format_count
+from gguf_tools.units import format_bytes
 from inspector.compare.records import ComparisonRecord, TokenDifference
 from inspector.compare.report import estimate_text
 from inspector.compare.table import VariantRow, sentences, variant_rows
@@ -28,7 +28,6 @@ __all__ = [
     "bar_views",
     "column_views",
     "common_name",
-    "context_words",
     "difference_views",
     "dot_views",
     "earlier_views",
@@ -79,8 +78,17 @@ def column_views(
     answers: Mapping[int, str],
     *,
     running: bool,
+    next_reference: int | None = None,
 ) -> tuple[ColumnView, ...]:
-    """Return the cards; ``answers`` are those that are being written."""
+    """Return the cards.
+
+    Args:
+        record: what is known.
+        phases: what each variant does now.
+        answers: those that are being written.
+        running: a comparison runs.
+        next_reference: the variant that the next run holds the others against, None if no other.
+    """
     rows = variant_rows(record)
     finished = [variant.answer for variant in record.variants]
     spans = differing_words(finished, record.reference) if sum(map(bool, finished)) > 1 else None
@@ -123,6 +131,8 @@ def column_views(
                 differing=marked,
                 figures=_figures(row, phase_words(event) if running and answer else ""),
                 is_reference=row.is_reference,
+                is_next_reference=index == next_reference,
+                gives_way=row.is_reference and next_reference is not None,
             )
         )
     return tuple(views)
@@ -352,10 +362,3 @@ def common_name(record: ComparisonRecord) -> str:
 def _short(text: str, most: int = 48) -> str:
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
-
-
-def context_words(n_ctx: int | None) -> str:
-    """Return how a context is called in the line of settings."""
-    return (
-        _tr("context up to 8K") if n_ctx is None else _tr("context {0}").format(format_count(n_ctx))
-    )
