@@ -83,6 +83,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
         role=QAction.MenuRole.QuitRole,
     ),
     ActionSpec("search", "Search all chats", ("Ctrl+K",), "chat"),
+    ActionSpec("find", "Find in this chat…", ("Ctrl+F",), "chat"),
     ActionSpec("next_chat", "Next chat", ("Ctrl+PgDown",), "chat"),
     ActionSpec("previous_chat", "Previous chat", ("Ctrl+PgUp",), "chat"),
     ActionSpec("focus_composer", "Write a message", ("Ctrl+L",), "chat", 1),

@@ -62,6 +62,7 @@ class Application(QObject):
     choices = Later("app.data.library.choices", parts.make_choices)
     scanner = Later("app.ui.presenters.library_scan", parts.make_scanner)
     library = Later("app.ui.presenters.models", parts.make_library)
+    find = Later("app.ui.presenters.find", parts.make_find)
     summary = Later("app.ui.presenters.summary", parts.make_summary)
     models_page = Later("app.ui.presenters.library", parts.make_models_page)
     variants = Later("app.ui.presenters.variants", parts.make_variants)
@@ -238,6 +239,8 @@ class Application(QObject):
                 self.models.unload()
             case "measure_again":
                 self.tuning.again()
+            case "find":
+                self.find.open()
             case "regenerate":
                 self.chat.regenerate_last()
             case "regenerate_several":

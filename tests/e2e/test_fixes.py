@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
 
 from inspector.widgets.finding_card import Finding, FixButton
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
@@ -79,18 +78,21 @@ def test_a_longer_context_is_loaded_and_undone(tight: Program) -> None:
     assert settings.load_values(path)["n_ctx"] == 512
 
 
-def test_an_offer_that_was_taken_once_is_over(tight: Program) -> None:
-    button(tight, "window", "Context to 1,024").click()
-    tight.until(lambda: n_ctx(tight) == 1024)
-    toast = tight.app.window.toast
-    tight.until(toast.isVisible)
-    token = f"fix:{tight.app.inspector.fixes._count}"
-    toast.undo_button.click()
-    tight.until(lambda: n_ctx(tight) == 512 and tight.app.engine.state.status == "ready")
-    loads = tight.app.models._load_id
-    toast.undone.emit(token)
-    QApplication.processEvents()
-    assert tight.app.models._load_id == loads
+def test_two_fixes_are_undone_from_the_last_on(tight: Program) -> None:
+    fixes, toast = tight.app.inspector.fixes, tight.app.window.toast
+
+    def is_loaded(tokens: int) -> bool:
+        return n_ctx(tight) == tokens and tight.app.engine.state.status == "ready"
+
+    for tokens in (1024, 2048):
+        before = len(fixes._before)
+        fixes.take(f'{{"n_ctx":{tokens}}}')
+        tight.until(lambda tokens=tokens: is_loaded(tokens))
+        tight.until(lambda before=before: len(fixes._before) == before + 1)
+    for tokens in (1024, 512):
+        toast.undo_last()
+        tight.until(lambda tokens=tokens: is_loaded(tokens))
+    assert not fixes._before
 
 
 def test_a_new_chat_begins_with_a_summary(tight: Program) -> None:

@@ -5,6 +5,7 @@ A fix changes the model's own load settings, so it says what it has done and off
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import Any
 
@@ -45,9 +46,10 @@ class FixPresenter(QObject):
         self._models = models
         self._settings = settings
         self._window = window
-        self._before: tuple[str, dict[str, Any]] | None = None  # the model, and what it had
-        self._count = 0
+        self._before: dict[str, tuple[str, dict[str, Any]]] = {}  # the model, and what it had
+        self._count = itertools.count()
         window.toast.undone.connect(self._on_undone)
+        window.toast.expired.connect(self._on_expired)
 
     def take(self, fix: str, findings: tuple[FindingView, ...] = ()) -> None:
         """Do what a fix says, by its key; ``findings`` hold its words."""
@@ -71,23 +73,24 @@ class FixPresenter(QObject):
         before = (path, {key: values[key] for key in changes})
 
         def done() -> None:
-            self._before = before
-            self._count += 1
+            token = f"{_TOKEN}{next(self._count)}"
+            self._before[token] = before
             text = (
                 self.tr("Loaded again: {0}.").format(label) if label else self.tr("Loaded again.")
             )
-            self._window.show_undo(text, f"{_TOKEN}{self._count}")
+            self._window.show_undo(text, token)
 
         self._models.load(path, changes=changes, then=done)
 
     @Slot(str)
     def _on_undone(self, token: str) -> None:
-        if token != f"{_TOKEN}{self._count}" or self._before is None:
-            return
-        path, values = self._before
-        self._before = None
-        if path == self._models.path:
-            self._models.load(path, changes=values)
+        before = self._before.pop(token, None)
+        if before is not None and before[0] == self._models.path:
+            self._models.load(before[0], changes=before[1])
+
+    @Slot(str)
+    def _on_expired(self, token: str) -> None:
+        self._before.pop(token, None)
 
     def _explain_build(self) -> None:
         """Say how to get an engine that uses this computer's GPU."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Signal, Slot
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QVBoxLayout, QWidget
 
@@ -11,6 +14,9 @@ from app.ui.shell.composer import Composer
 from app.ui.shell.empty_chat import EmptyChat
 from app.ui.shell.shrinkable import Shrinkable
 from app.ui.theme import ThemeManager
+
+if TYPE_CHECKING:
+    from app.ui.shell.find_bar import FindBar
 
 __all__ = ["ChatPage", "side_margin"]
 
@@ -40,6 +46,7 @@ class ChatPage(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._longest_px = 760
+        self._found: FindBar | None = None
         self._scrolled: QAbstractScrollArea | None = None
         self.notices = NoticeArea(themes, self)
         self.overflow = OverflowBar(themes, self)
@@ -80,6 +87,16 @@ class ChatPage(QWidget):
             self._scrolled = transcript
             transcript.viewport().installEventFilter(self)
 
+    @cached_property
+    def find_bar(self) -> FindBar:
+        """The field for finding text in the chat, over the transcript's corner."""
+        from app.ui.shell.find_bar import FindBar
+
+        bar = FindBar(self._themes, self)
+        self._found = bar
+        self._place_over()
+        return bar
+
     def set_column_width(self, longest_px: int) -> None:
         """Set the longest line of a conversation, in design pixels."""
         self._longest_px = longest_px
@@ -96,20 +113,26 @@ class ChatPage(QWidget):
         if self._scrolled is not None and watched is self._scrolled.viewport():
             if event.type() in {QEvent.Type.Move, QEvent.Type.Resize}:
                 self._fit()
-                self._place_empty()
+                self._place_over()
         elif event.type() in {QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide}:
             self.foot_moved.emit()
         return super().eventFilter(watched, event)
 
-    def _place_empty(self) -> None:
-        if self._transcript is not None:
-            self.empty.setGeometry(self._transcript.geometry())
+    def _place_over(self) -> None:
+        if self._transcript is None:
+            return
+        room = self._transcript.geometry()
+        self.empty.setGeometry(room)
+        if self._found is not None:
+            is_mirrored = self.layoutDirection() == Qt.LayoutDirection.RightToLeft
+            before, after = self._beside_viewport()
+            self._found.place(before, self.width() - after, room.top(), is_mirrored=is_mirrored)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the composer as wide as the transcript's text."""
         super().resizeEvent(event)
         self._fit()
-        self._place_empty()
+        self._place_over()
 
     @Slot()
     def _fit(self) -> None:

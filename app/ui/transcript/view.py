@@ -7,7 +7,7 @@ parsing. This class joins them to Qt's events and holds the public interface.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal, Slot
@@ -254,6 +254,10 @@ class Transcript(QAbstractScrollArea):
         """Go to the end and follow it from now on."""
         self._flow.follow = True
         self.lay_out()
+
+    def views(self) -> Iterator[MessageView]:
+        """Yield the messages that are shown, from the first."""
+        return reversed(tuple(self._flow.entries.views()))
 
     def reveal_text(self, message_id: str, needle: str) -> None:
         """Bring the first place in a message that has a text into view and select it there."""
