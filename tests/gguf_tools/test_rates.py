@@ -1,0 +1,45 @@
+"""Operations and bytes of a token, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.quants import TensorType
+from gguf_tools.rates import attention_flops
+from tests.helpers.families import FAMILIES
+from tests.helpers.gguf_bytes import type_named
+
+
+def _facts(family: str, folder: Path) -> ModelFacts:
+    return read_facts(FAMILIES[family].builder().write(folder / f"{family}.gguf"))
+
+
+def _pairs(tokens: int, window: int = 0) -> int:
+    """Return how many (query, seen token) pairs there are in a prompt."""
+    return sum(min(index + 1, window) if window else index + 1 for index in range(tokens))
+
+
+def test_attention_over_a_prompt(tmp_path: Path) -> None:
+    shape = _facts("dense", tmp_path).shape
+    assert shape is not None
+    # Five layers of nine heads: a product with K and one with V, two operations a value.
+    assert attention_flops(shape, 300) == pytest.approx(5 * 9 * 2 * (32 + 32) * _pairs(300))
+
+
+def test_latent_attention_works_on_the_compressed_values(tmp_path: Path) -> None:
+    shape = _facts("latent", tmp_path).shape
+    assert shape is not None
+    assert attention_flops(shape, 100) == pytest.approx(5 * 5 * 2 * (224 + 192) * _pairs(100))
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"), [("F16", 16.0), ("Q4_0", 4.5), ("Q8_0", 8.5), ("Q4_K", 4.5), ("Q6_K", 6.5625)]
+)
+def test_bits_of_types(kind: str, bits: float) -> None:
+    found: TensorType = type_named(kind)
+    assert found.bits_per_element == bits
+    assert found.quantized is (kind != "F16")
+    assert found.row_bytes(512) == 512 * bits / 8
