@@ -12,17 +12,11 @@ from typing import Final
 from gguf_tools.expected import expected_share
 from gguf_tools.facts import ModelFacts
 from gguf_tools.findings import Finding, find
-from gguf_tools.machine import LOAD_LINE, Basis, CpuFeature, DecodeFit, Device, Machine
+from gguf_tools.machine import Basis, CpuFeature, DecodeFit, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
-from gguf_tools.placement import CPU
-from gguf_tools.rates import (
-    TokenBytes,
-    decode_ceiling,
-    prefill_flops,
-    prefill_seconds,
-    seconds_per_token,
-    token_bytes,
-)
+from gguf_tools.pools import PoolUse, longest_context, most_sequences, pools_of
+from gguf_tools.prefill import LINK_SHARES, prefill_flops, prefill_seconds
+from gguf_tools.rates import TokenBytes, decode_ceiling, seconds_per_token, token_bytes
 from gguf_tools.settings import LoadSettings, Refusal, refusal
 
 __all__ = [
@@ -36,7 +30,6 @@ __all__ = [
     "with_fit",
 ]
 
-_STEP: Final = 256
 _PROMPT: Final = 512
 
 
@@ -53,30 +46,6 @@ class DevicePlan:
     def device(self) -> Device:
         """Return the device."""
         return self.memory.device
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolUse:
-    """Devices that draw on one memory, together."""
-
-    name: str
-    total_bytes: int | None
-    free_bytes: int | None
-    used_bytes: int
-    others_bytes: int | None
-
-    @property
-    def left_bytes(self) -> int | None:
-        """Return what is left, negative if it doesn't fit, None if the probe failed."""
-        return None if self.free_bytes is None else self.free_bytes - self.used_bytes
-
-    @property
-    def over_load_line(self) -> bool:
-        """Tell whether the model and others together pass the load line."""
-        if self.total_bytes is None:
-            return False
-        taken = self.used_bytes + (self.others_bytes or 0)
-        return taken > LOAD_LINE * self.total_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +69,17 @@ class DecodePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefillPlan:
-    """Predicted reading of a prompt: operations a token, and tokens per second."""
+    """Predicted reading of a prompt: operations a token, and tokens per second.
+
+    ``expected_low`` and ``expected_high`` are given where the way is known and its speed is not.
+    """
 
     flops_per_token: float
     flops_per_s: float | None
     flops_basis: Basis
     expected: float | None
+    expected_low: float | None = None
+    expected_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +134,14 @@ def make_plan(
         raise ValueError("The file says too little about the model to plan its memory.")
     refused = refusal(shape, load)
     memory = memory_plan(facts, _planable(load, refused), machine)
-    pools = _pools(memory, freed_bytes or {})
+    pools = pools_of(memory, freed_bytes or {})
     by_name = {pool.name: pool for pool in pools}
     devices = tuple(_device_plan(item, by_name) for item in memory.devices)
     lefts = [pool.left_bytes for pool in pools if pool.used_bytes]
     known = [left for left in lefts if left is not None]
     fits = all(left >= 0 for left in known) if len(known) == len(lefts) else None
     decode = _decode(facts, load, machine, memory, depth)
-    prefill, first = _prefill(facts, machine, memory, prompt_tokens, kernel_features(load, machine))
+    prefill, first = _prefill(facts, load, machine, memory, prompt_tokens)
     step = seconds_per_token(decode.reads, machine)
     ttft = None if first is None or step is None else first + step
     plan = Plan(
@@ -178,8 +152,8 @@ def make_plan(
         devices=devices,
         pools=pools,
         fits=fits,
-        max_context=_max_context(facts, memory, pools),
-        max_sequences=_max_sequences(memory, pools),
+        max_context=longest_context(facts, memory, pools),
+        max_sequences=most_sequences(memory, pools),
         decode=decode,
         prefill=prefill,
         ttft_s=ttft,
@@ -220,32 +194,6 @@ def _planable(load: LoadSettings, refused: Refusal | None) -> LoadSettings:
             return load
 
 
-# --- room
-
-
-def _pools(memory: MemoryPlan, freed: dict[str, int]) -> tuple[PoolUse, ...]:
-    grouped: dict[str, list[DeviceMemory]] = {}
-    for item in memory.devices:
-        grouped.setdefault(item.device.memory_pool, []).append(item)
-    pools = []
-    for name, items in grouped.items():
-        totals = [item.device.total_bytes for item in items if item.device.total_bytes]
-        frees = [item.device.free_bytes for item in items if item.device.free_bytes is not None]
-        total = max(totals, default=None)
-        free = max(frees, default=None)
-        if free is not None:
-            free += freed.get(name, 0)
-            free = min(free, total) if total is not None else free
-        others = None if total is None or free is None else max(total - free, 0)
-        used = sum(item.total_bytes for item in items)
-        pools.append(
-            PoolUse(
-                name=name, total_bytes=total, free_bytes=free, used_bytes=used, others_bytes=others
-            )
-        )
-    return tuple(pools)
-
-
 def _device_plan(item: DeviceMemory, pools: dict[str, PoolUse]) -> DevicePlan:
     pool = pools[item.device.memory_pool]
     return DevicePlan(
@@ -254,84 +202,6 @@ def _device_plan(item: DeviceMemory, pools: dict[str, PoolUse]) -> DevicePlan:
         left_bytes=pool.left_bytes,
         over_load_line=pool.over_load_line,
     )
-
-
-def _growth(memory: MemoryPlan, heads: int) -> dict[str, float]:
-    """Return bytes that one more cell of context takes in each pool, over all sequences."""
-    settings = memory.settings
-    growth: dict[str, float] = {}
-    devices = memory.devices
-    for cache in memory.caches:
-        if not cache.grows:
-            continue
-        for layer in cache.layers:
-            device = devices[memory.placement.layers[layer.layer]].device
-            row = (layer.k_row_bytes + layer.v_row_bytes) * cache.streams / cache.tokens_per_cell
-            growth[device.memory_pool] = growth.get(device.memory_pool, 0.0) + row
-    if memory.draft is not None:
-        for index, row in enumerate(memory.draft.growth):
-            pool = devices[index].device.memory_pool
-            growth[pool] = growth.get(pool, 0.0) + row * settings.streams
-    if not growth:
-        return {}
-    mask = settings.prompt_tokens * (2 if settings.flash_attention else 4)
-    scores = 0 if settings.flash_attention else 4 * settings.prompt_tokens * heads
-    for index, item in enumerate(devices):
-        if item.kv_bytes or index == CPU:
-            pool = item.device.memory_pool
-            extra = mask + (scores if item.kv_bytes else 0)
-            growth[pool] = growth.get(pool, 0.0) + extra / settings.streams
-    return growth
-
-
-def _max_context(facts: ModelFacts, memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None:
-    """Return the longest context of a sequence that fits, at most the trained one.
-
-    Memory grows evenly with the context, so one step from the planned context finds the end. None
-    if a pool's free memory is unknown, 0 if not even the weights fit.
-    """
-    trained = facts.context_length or memory.settings.context_sequence
-    growth = _growth(memory, facts.heads or 0)
-    current = memory.settings.context_sequence
-    longest = float(trained)
-    for pool in pools:
-        rate = growth.get(pool.name, 0.0)
-        if pool.used_bytes == 0:
-            continue
-        if pool.left_bytes is None:
-            return None
-        if rate == 0:
-            if pool.left_bytes < 0:
-                return 0
-            continue
-        longest = min(longest, current + pool.left_bytes / rate)
-    return max(int(longest) // _STEP * _STEP, 0)
-
-
-def _max_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None:
-    """Return how many sequences of the planned length fit at once."""
-    settings = memory.settings
-    one: dict[str, float] = {}
-    for item in memory.devices:
-        share = item.kv_bytes / settings.streams + item.state_bytes / settings.sequences
-        pool = item.device.memory_pool
-        one[pool] = one.get(pool, 0.0) + share
-    best: float | None = None
-    for pool_use in pools:
-        if pool_use.used_bytes == 0:
-            continue
-        if pool_use.left_bytes is None:
-            return None
-        share = one.get(pool_use.name, 0.0)
-        if share == 0:
-            if pool_use.left_bytes < 0:
-                return 0
-            continue
-        here = settings.streams + pool_use.left_bytes / share
-        best = here if best is None else min(best, here)
-    if best is None:
-        return None
-    return max(min(int(best), 256), 0)
 
 
 # --- rates
@@ -379,32 +249,41 @@ def _decode(
 
 
 def _prefill(
-    facts: ModelFacts,
-    machine: Machine,
-    memory: MemoryPlan,
-    tokens: int,
-    features: frozenset[CpuFeature],
+    facts: ModelFacts, load: LoadSettings, machine: Machine, memory: MemoryPlan, tokens: int
 ) -> tuple[PrefillPlan, float | None]:
     shape = facts.shape
     assert shape is not None
-    flops = prefill_flops(facts.header, shape, tokens)
-    seconds = prefill_seconds(
-        facts.header,
-        shape,
-        memory.placement,
-        machine,
-        tokens,
-        memory.settings.ubatch,
-        features,
-    )
+    features = kernel_features(load, machine)
+    moves = load.experts_on_cpu and bool(facts.experts) and memory.placement.offloaded > 0
+
+    def seconds(link_share: float) -> float | None:
+        return prefill_seconds(
+            facts.header,
+            shape,
+            memory.placement,
+            machine,
+            tokens,
+            memory.settings.ubatch,
+            features,
+            experts_on_cpu=moves,
+            link_share=link_share,
+        )
+
+    worst, likely, best = LINK_SHARES
+    found = seconds(likely)
+    most = least = None
+    if moves:
+        most, least = seconds(worst), seconds(best)
     device = machine.devices[memory.placement.output]
     plan = PrefillPlan(
-        flops_per_token=flops / tokens,
+        flops_per_token=prefill_flops(facts.header, shape, tokens) / tokens,
         flops_per_s=device.flops_per_s,
         flops_basis=device.flops_basis,
-        expected=tokens / seconds if seconds else None,
+        expected=tokens / found if found else None,
+        expected_low=tokens / most if most else None,
+        expected_high=tokens / least if least else None,
     )
-    return plan, seconds
+    return plan, found
 
 
 def _findings(plan: Plan) -> tuple[Finding, ...]:

@@ -1,9 +1,9 @@
-"""Bytes and operations per token, and the rates that follow from a machine's.
+"""Bytes and operations per token, and the decode rates that follow from a machine's.
 
 A decoded token reads every weight that takes part in it once, and the cache as far as it is
 filled; no machine decodes faster than it can read that. Where layers lie on several devices they
-work one after another, so times add up. A prompt is worked on many tokens at a time, so there
-arithmetic is the limit. What is likely to be reached of these ceilings: `gguf_tools.expected`.
+work one after another, so times add up. What is likely to be reached of these ceilings:
+`gguf_tools.expected`; how fast prompts are read: `gguf_tools.prefill`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gguf_tools.header import Header, Tensor
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.kernels import kernel_of
 from gguf_tools.kv import KvCache
-from gguf_tools.machine import CpuFeature, Device, Machine
+from gguf_tools.machine import CpuFeature, Machine
 from gguf_tools.network import crossings, network_seconds
 from gguf_tools.placement import CPU, Placement
 from gguf_tools.settings import EngineSettings
@@ -27,28 +27,18 @@ from gguf_tools.units import round_up
 from gguf_tools.weights import repacks
 
 __all__ = [
+    "LayerReads",
     "TokenBytes",
+    "attention_terms",
     "decode_ceiling",
-    "prefill_flops",
-    "prefill_seconds",
+    "expert_share",
+    "layer_reads",
     "seconds_per_token",
     "token_bytes",
 ]
 
 _CELLS: Final = 256
 NEGLIGIBLE: Final = 1e-2  # such as the one row of the embedding table that a token reads
-
-PREFILL_SHARE: Final[dict[str, float]] = {
-    "gpu": 0.4,
-    "igpu": 0.35,
-    "accel": 0.35,
-    "rpc": 0.3,
-    "cpu": 0.5,
-}
-"""Shares of the arithmetic rate at which prompts are read (assumed).
-
-On a processor that is attention's; what the weights reach is in `gguf_tools.kernels`.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +66,12 @@ class TokenBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reads:
+class LayerReads:
     """Bytes that a token reads of each layer's dense weights, of its experts, and of the rest.
 
     ``…_work`` are its operations over the kernels' shares in decoding, ``prompt_work`` in reading
-    a prompt; those of experts count the experts in use.
+    a prompt; those of experts count the experts in use. ``expert_parameters`` and
+    ``expert_prompt_work`` are the experts' parts of ``parameters`` and ``prompt_work``.
     """
 
     dense: tuple[float, ...]
@@ -93,6 +84,8 @@ class _Reads:
     expert_work: tuple[float, ...]
     prompt_work: tuple[float, ...]
     output_work: float
+    expert_parameters: tuple[float, ...]
+    expert_prompt_work: tuple[float, ...]
 
 
 def token_bytes(
@@ -124,7 +117,7 @@ def token_bytes(
         experts_on_cpu: expert tensors stay on the CPU.
         features: of the CPU, for whose kernels matrices are repacked; none without extra buffers.
     """
-    reads = _reads(header, shape, features)
+    reads = layer_reads(header, shape, features)
     weights = [0.0] * devices
     kv = [0.0] * devices
     state = [0.0] * devices
@@ -139,9 +132,9 @@ def token_bytes(
         work[index] += reads.dense_work[layer] * sequences
         if reads.experts[layer]:
             where = CPU if experts_on_cpu else index
-            weights[where] += reads.experts[layer] * _expert_share(shape, layer, sequences)
+            weights[where] += reads.experts[layer] * expert_share(shape, layer, sequences)
             work[where] += reads.expert_work[layer] * sequences
-    for layer, (pair, window) in enumerate(_attention(shape)):
+    for layer, (pair, window) in enumerate(attention_terms(shape)):
         seen = min(depth + 1, window) if window else depth + 1
         attention[placement.layers[layer]] += pair * seen * sequences
     filled = round_up(depth + 1, _CELLS)
@@ -171,26 +164,25 @@ def token_bytes(
 
 
 @lru_cache(maxsize=64)
-def _attention(shape: Hyperparameters) -> tuple[tuple[float, int], ...]:
+def attention_terms(shape: Hyperparameters) -> tuple[tuple[float, int], ...]:
     """Return each layer's operations for a query and a token it sees, and its window or 0."""
     return tuple(
         (
-            2.0 * shape.heads[layer] * _attention_width(shape, layer)
-            if shape.kv_heads[layer]
-            else 0.0,
+            2.0 * shape.heads[layer] * _width(shape, layer) if shape.kv_heads[layer] else 0.0,
             shape.window if shape.sliding[layer] else 0,
         )
         for layer in range(shape.layers)
     )
 
 
-def _attention_width(shape: Hyperparameters, layer: int) -> int:
+def _width(shape: Hyperparameters, layer: int) -> int:
     if shape.mla:
         return shape.key_length + shape.kv_lora_rank
     return shape.head_k(layer) + shape.head_v(layer)
 
 
-def _expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
+def expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
+    """Return the share of a layer's experts that so many tokens choose between them."""
     used = shape.experts_used[layer] if layer < len(shape.experts_used) else 0
     if shape.experts == 0 or used == 0 or used >= shape.experts:
         return 1.0
@@ -210,15 +202,18 @@ def _shared_readers(shape: Hyperparameters, layer: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _reads(
+def layer_reads(
     header: Header, shape: Hyperparameters, features: frozenset[CpuFeature] = frozenset()
-) -> _Reads:
+) -> LayerReads:
+    """Return what a token reads and computes, layer by layer; kept for the last models."""
     dense = [0.0] * shape.layers
     experts = [0.0] * shape.layers
     parameters = [0.0] * shape.layers
     dense_work = [0.0] * shape.layers
     expert_work = [0.0] * shape.layers
     prompt_work = [0.0] * shape.layers
+    expert_parameters = [0.0] * shape.layers
+    expert_prompt_work = [0.0] * shape.layers
     output = rows = output_work = 0.0
     head = 0
     physical = max(shape.layers // shape.loops, 1)
@@ -242,9 +237,11 @@ def _reads(
             if layer >= shape.layers:
                 continue
             if roles.is_expert(tensor.name):
-                used = _expert_share(shape, layer, 1)
+                used = expert_share(shape, layer, 1)
                 experts[layer] += tensor.size_bytes
                 expert_work[layer] += flops * used / decode
+                expert_parameters[layer] += tensor.elements * used
+                expert_prompt_work[layer] += flops * used / prefill
             else:
                 used = 1.0
                 dense[layer] += tensor.size_bytes
@@ -256,7 +253,7 @@ def _reads(
         output += table.size_bytes
         output_work += 2.0 * table.elements / _shares(table, features, output=True)[0]
         head = table.elements
-    return _Reads(
+    return LayerReads(
         tuple(dense),
         tuple(experts),
         output,
@@ -267,6 +264,8 @@ def _reads(
         tuple(expert_work),
         tuple(prompt_work),
         output_work,
+        tuple(expert_parameters),
+        tuple(expert_prompt_work),
     )
 
 
@@ -294,81 +293,3 @@ def decode_ceiling(reads: tuple[TokenBytes, ...], machine: Machine) -> float | N
     """Return tokens per second that decoding can't pass, None if a bandwidth is unknown."""
     seconds = seconds_per_token(reads, machine)
     return 1.0 / seconds if seconds else None
-
-
-def prefill_flops(header: Header, shape: Hyperparameters, tokens: int, outputs: int = 1) -> float:
-    """Return the operations of a prompt: two a weight and token, and attention to what came before.
-
-    The output matrix counts only for the rows that are wanted.
-    """
-    reads = _reads(header, shape)
-    total = 2.0 * sum(reads.parameters) * tokens + 2.0 * reads.head_parameters * outputs
-    return total + attention_flops(shape, tokens)
-
-
-def attention_flops(shape: Hyperparameters, tokens: int) -> float:
-    """Return the operations of scores and sums over a prompt of ``tokens``."""
-    pairs = tokens * (tokens + 1) / 2 if shape.causal else float(tokens) ** 2
-    window = min(shape.window, tokens) if shape.window else tokens
-    near = window * (tokens - window) + window * (window + 1) / 2
-    return sum(pair * (near if window else pairs) for pair, window in _attention(shape))
-
-
-def prefill_seconds(
-    header: Header,
-    shape: Hyperparameters,
-    placement: Placement,
-    machine: Machine,
-    tokens: int,
-    ubatch: int,
-    features: frozenset[CpuFeature] = frozenset(),
-) -> float | None:
-    """Return how long a prompt takes, None if a device's rate of arithmetic is unknown.
-
-    Layers on the CPU are either computed there or copied to a device once a micro-batch,
-    whichever is faster.
-    """
-    reads = _reads(header, shape, features)
-    attention = attention_flops(shape, tokens) / max(shape.layers, 1)
-    devices = machine.devices
-    work = [0.0] * len(devices)
-    moved = kernels = 0.0
-    for layer in range(shape.layers):
-        index = placement.layers[layer]
-        work[index] += 2.0 * reads.parameters[layer] * tokens + attention
-        if index == CPU:
-            kernels += reads.prompt_work[layer] * tokens + attention / PREFILL_SHARE["cpu"]
-        if index == CPU:
-            moved += reads.dense[layer] + reads.experts[layer]
-    work[placement.output] += 2.0 * reads.head_parameters
-    total = 0.0
-    for index, device in enumerate(devices):
-        if work[index] == 0:
-            continue
-        seconds = _work_seconds(work[index], device)
-        if index == CPU and kernels and device.flops_per_s:
-            seconds = kernels / device.flops_per_s
-        if index == CPU and placement.offloaded:
-            through = _through_link(work[index], moved, machine, placement, tokens, ubatch)
-            seconds = min((item for item in (seconds, through) if item is not None), default=None)
-        if seconds is None:
-            return None
-        total += seconds
-    return total
-
-
-def _work_seconds(work: float, device: Device) -> float | None:
-    if not device.flops_per_s:
-        return None
-    return work / (device.flops_per_s * PREFILL_SHARE[device.kind])
-
-
-def _through_link(
-    work: float, moved: float, machine: Machine, placement: Placement, tokens: int, ubatch: int
-) -> float | None:
-    device = machine.devices[placement.output]
-    computed = _work_seconds(work, device)
-    if computed is None or not device.link_bytes_per_s or device.kind == "rpc":
-        return None
-    batches = -(-tokens // max(ubatch, 1))
-    return computed + batches * moved / device.link_bytes_per_s

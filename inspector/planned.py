@@ -17,10 +17,9 @@ from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_by
 from gguf_tools.network import network_seconds
 from gguf_tools.placement import CPU
 from gguf_tools.plan import Plan, kernel_features
+from gguf_tools.prefill import prefill_flops, prefill_seconds
 from gguf_tools.rates import (
     decode_ceiling,
-    prefill_flops,
-    prefill_seconds,
     token_bytes,
 )
 from gguf_tools.settings import LoadSettings
@@ -242,7 +241,16 @@ def prefill_point(plan: Plan, depth: int, tokens: int) -> tuple[float | None, fl
     def seconds(count: int) -> float | None:
         if count == 0:
             return 0.0
-        return prefill_seconds(header, shape, placement, plan.machine, count, ubatch, features)
+        return prefill_seconds(
+            header,
+            shape,
+            placement,
+            plan.machine,
+            count,
+            ubatch,
+            features,
+            experts_on_cpu=plan.load.experts_on_cpu,
+        )
 
     before, after = seconds(depth), seconds(depth + tokens)
     expected = None

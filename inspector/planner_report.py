@@ -99,6 +99,8 @@ def _row_json(item: ReportRow) -> dict[str, Any]:
             "prefill": row.balance.prefill,
         },
         "prefill_per_s": row.balance.prefill_per_s,
+        "prefill_low": row.plan.prefill.expected_low,
+        "prefill_high": row.plan.prefill.expected_high,
         "expected_source": "bandwidth" if row.working.machine.fit is None else "measured",
     }
     if item.growth is not None:

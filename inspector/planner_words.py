@@ -304,7 +304,7 @@ def realistic_phrases(row: RowPlan) -> list[Phrase]:
         else:
             said.append(_say("%1 of the ceiling, %2.", share, fit_words(fit)))
     ttft = row.working.ttft_s
-    if ttft is not None and not row.plan.load.experts_on_cpu:
+    if ttft is not None:
         said.append(_say("First token of a 512-token prompt: about %1.", format_seconds(ttft)))
     return said
 
@@ -350,10 +350,13 @@ def balance_phrases(row: RowPlan) -> list[Phrase]:
 def prefill_phrase(row: RowPlan) -> Phrase:
     """Return what the balance means for prompts."""
     balance = row.balance
-    if row.plan.load.experts_on_cpu:
+    prefill = row.plan.prefill
+    if prefill.expected_low is not None and prefill.expected_high is not None:
         return _say(
-            "A prompt's experts are worked on in main memory or copied to the card for it: how "
-            "fast is not predicted."
+            "A prompt's experts are copied from main memory to the card for every %1 tokens: the "
+            "bus is the limit, roughly %2 tok/s. Larger batches read faster.",
+            f"{balance.batch:,}",
+            range_text(prefill.expected_low, prefill.expected_high),
         )
     batch, asked = f"{balance.batch:,}", f"{balance.prefill:,.0f}"
     rate = "unknown" if balance.prefill_per_s is None else f"{_rate(balance.prefill_per_s)} tok/s"

@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import LOAD_LINE, Basis, Device, Machine
 from gguf_tools.plan import Plan, make_plan
-from gguf_tools.rates import attention_flops, prefill_flops
+from gguf_tools.prefill import attention_flops, prefill_flops
 from gguf_tools.settings import LoadSettings
 from gguf_tools.units import round_up
 from inspector.growth import kv_formula
@@ -400,8 +400,7 @@ def balance_of(plan: Plan) -> Balance:
         prefill=prefill,
         batch=batch,
         conversations=users,
-        # How fast experts beside the cards work on a prompt isn't modelled: nothing is said.
-        prefill_per_s=None if plan.load.experts_on_cpu else plan.prefill.expected,
+        prefill_per_s=plan.prefill.expected,
         flops_per_s=flops,
         flops_basis=device.flops_basis,
         bandwidth_bytes_per_s=bandwidth,

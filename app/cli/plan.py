@@ -176,6 +176,8 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             "flops_per_s": prefill.flops_per_s,
             "flops_source": prefill.flops_basis,
             "expected": prefill.expected,
+            "expected_low": prefill.expected_low,
+            "expected_high": prefill.expected_high,
         },
         "ttft_s": plan.ttft_s,
         "findings": [

@@ -11,10 +11,16 @@ from app.machine import hardware_table
 from gguf_tools.expected import decode_key
 from gguf_tools.machine import DecodeFit, Device, Machine, cpu_only
 from gguf_tools.plan import Plan, with_fit
+from gguf_tools.roles import is_expert
 from gguf_tools.typed import TypedModel, typed_facts
 from inspector.planner_examples import EXAMPLES, model_named
 from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
-from inspector.planner_words import beyond_phrases, context_phrases, realistic_phrases
+from inspector.planner_words import (
+    beyond_phrases,
+    context_phrases,
+    prefill_phrase,
+    realistic_phrases,
+)
 from inspector.planning import Engine, RowPlan, finish, load_of, plan_row, rates_at
 
 GIB = 1 << 30
@@ -319,3 +325,48 @@ def test_a_context_beyond_the_trained_one_is_said() -> None:
     assert "trained for 131,072" in said
     assert beyond_phrases(None, 1 << 20) == []
     assert beyond_phrases(1000, 1024) == []  # the first step that holds all of it
+
+
+# --- experts in main memory
+
+
+def test_a_prompt_brings_the_experts_over_the_bus_once_a_batch() -> None:
+    kept = row("Qwen3 30B-A3B", RTX4090, context=8192, experts_on_cpu=True)
+    plan = kept.plan
+    link = plan.machine.accelerators[0].link_bytes_per_s
+    assert link is not None
+    experts = sum(
+        tensor.size_bytes for tensor in plan.facts.header.tensors.values() if is_expert(tensor.name)
+    )
+    prefill = plan.prefill
+    assert prefill.expected_low is not None
+    assert prefill.expected is not None
+    assert prefill.expected_high is not None
+    assert prefill.expected_low < prefill.expected < prefill.expected_high
+    # 512 tokens choose nearly all of 128 experts, so that no batch is read faster than they cross.
+    assert prefill.expected_high < 512 * link / experts
+    assert prefill.expected_low > 0.2 * 512 * link / experts
+    whole = row("Qwen3 30B-A3B", RTX4090, context=8192).plan.prefill
+    assert whole.expected_low is None
+    assert whole.expected is not None
+    assert whole.expected > 3 * prefill.expected
+    assert "roughly" in str(prefill_phrase(kept))
+
+
+def test_larger_batches_read_faster_and_small_ones_stay_with_the_processor() -> None:
+    rates = {
+        batch: row(
+            "Qwen3 30B-A3B", RTX4090, context=8192, experts_on_cpu=True, batch=batch
+        ).plan.prefill
+        for batch in (16, 128, 512, 2048)
+    }
+    expected = [rates[batch].expected or 0 for batch in (128, 512, 2048)]
+    assert expected == sorted(expected)
+    small = rates[16]
+    assert small.expected_low == small.expected == small.expected_high  # no bus is crossed
+
+
+def test_experts_that_share_the_memory_with_the_device_cross_no_bus() -> None:
+    shared = row("Qwen3 30B-A3B", M4_MAX, context=8192, experts_on_cpu=True).plan
+    assert shared.machine.accelerators[0].link_bytes_per_s is None
+    assert shared.prefill.expected is not None
