@@ -30,6 +30,7 @@ class ElidedLabel(QLabel):
         super().__init__(parent)
         self._mode = mode
         self._hint = ""
+        self._short = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.setText(text)
@@ -38,6 +39,20 @@ class ElidedLabel(QLabel):
         """Show a text; line breaks become spaces."""
         super().setText(" ".join(text.split()))
         self._update_tooltip()
+
+    def set_short(self, short: str) -> None:
+        """Set fewer words that say the same, for where the text has no room."""
+        if short != self._short:
+            self._short = short
+            self.update()
+
+    def shown_text(self) -> str:
+        """Return what is drawn at the present width."""
+        metrics, room = self.fontMetrics(), self._text_width()
+        fits = metrics.horizontalAdvance(self.text()) <= room
+        return metrics.elidedText(
+            self.text() if fits else self._short or self.text(), self._mode, room
+        )
 
     def set_hint(self, hint: str) -> None:
         """Set a tooltip that is shown below the whole text of a shortened label."""
@@ -67,7 +82,6 @@ class ElidedLabel(QLabel):
         option = QStyleOption()
         option.initFrom(self)
         self.style().drawPrimitive(QStyle.PrimitiveElement.PE_Widget, option, painter, self)
-        shown = self.fontMetrics().elidedText(self.text(), self._mode, self._text_width())
         flags = QStyle.visualAlignment(self.layoutDirection(), self.alignment())
         self.style().drawItemText(
             painter,
@@ -75,7 +89,7 @@ class ElidedLabel(QLabel):
             int(flags) | int(Qt.TextFlag.TextSingleLine),
             self.palette(),
             self.isEnabled(),
-            shown,
+            self.shown_text(),
             self.foregroundRole(),
         )
 

@@ -21,11 +21,11 @@ from app.ui.elide import ElidedLabel
 from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
 from app.ui.look import set_look
-from app.ui.numbers import grouped, percent
+from app.ui.numbers import grouped
 from app.ui.shell.bars import Bar
 from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
+from app.ui.shell.draft_figures import draft_figures
 from app.ui.shell.focus import COMPOSER_NAME, hand_focus_on, return_focus
-from app.ui.shell.gauge import AMBER_FROM, RED_FROM
 from app.ui.shell.shrinkable import Shrinkable
 from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
 from app.ui.theme import ThemeManager
@@ -66,8 +66,7 @@ class Composer(QFrame):
         self._elsewhere = ""
         self._attachments: tuple[AttachmentChip, ...] = ()
         self._offer: Bar | None = None
-        self._facts_text = ""
-        self._facts_token = "faint"
+        self._facts = draft_figures(DraftFacts())
 
         self._edit = DraftEdit(themes, self)
         self._edit.setAccessibleName(self.tr("Message"))
@@ -167,22 +166,7 @@ class Composer(QFrame):
 
     def set_draft_facts(self, facts: DraftFacts) -> None:
         """Show the draft's tokens and how full the window is after sending."""
-        parts: list[str] = []
-        if facts.draft_tokens is not None:
-            parts.append(
-                self.tr("Draft 1 token")
-                if facts.draft_tokens == 1
-                else self.tr("Draft %1 tokens").replace("%1", grouped(facts.draft_tokens))
-            )
-        share = facts.share_after_sending
-        if share is not None:
-            parts.append(self.tr("context after sending %1 %").replace("%1", percent(share)))
-        self._facts_text = " · ".join(parts)
-        self._facts_token = "faint"
-        if share is not None and share >= RED_FROM:
-            self._facts_token = "danger"
-        elif share is not None and share >= AMBER_FROM:
-            self._facts_token = "warning"
+        self._facts = draft_figures(facts)
         self._show_figures()
 
     def figures_text(self) -> str:
@@ -381,11 +365,12 @@ class Composer(QFrame):
             )
 
     def _show_figures(self) -> None:
-        text, token = self._facts_text, self._facts_token
+        text, short, token = self._facts
         obstacle = self._obstacle()
         if obstacle is not None and not self._generating:
-            text, token = obstacle, "dim"
+            text, short, token = obstacle, "", "dim"
         self._figures.setText(text)
+        self._figures.set_short(short)
         theme = self._themes.theme
         self._figures.setStyleSheet(f"color: {theme.css(token)};")
 

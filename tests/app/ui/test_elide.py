@@ -23,6 +23,21 @@ def test_a_long_text_is_shortened_and_whole_in_the_tooltip(qtbot: QtBot) -> None
     assert label.toolTip() == "more about it"
 
 
+def test_fewer_words_stand_in_where_they_fit(qtbot: QtBot) -> None:
+    label = ElidedLabel("Draft 21 tokens · context after sending 1 %")
+    qtbot.addWidget(label)
+    label.set_short("21 tokens · then 1 %")
+    label.show()
+    label.resize(2000, 20)
+    assert label.shown_text() == label.text()
+    metrics = label.fontMetrics()
+    label.resize(metrics.horizontalAdvance("21 tokens · then 1 %") + 2, 20)
+    assert label.shown_text() == "21 tokens · then 1 %"
+    assert label.toolTip() == "Draft 21 tokens · context after sending 1 %"
+    label.resize(metrics.horizontalAdvance("21 tokens"), 20)
+    assert label.shown_text().endswith("…")
+
+
 def test_line_breaks_become_spaces_and_markup_stays_text(qtbot: QtBot) -> None:
     label = ElidedLabel("one\ntwo  <b>three</b>")
     qtbot.addWidget(label)

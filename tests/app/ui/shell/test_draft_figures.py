@@ -1,0 +1,18 @@
+"""The line below the draft, in both lengths."""
+
+from __future__ import annotations
+
+from app.ui.shell.draft_figures import DraftFigures, draft_figures
+from app.ui.shell.views import DraftFacts
+
+
+def test_both_lengths_say_the_same() -> None:
+    assert draft_figures(DraftFacts(1234, 0.5)) == DraftFigures(
+        "Draft 1,234 tokens · context after sending 50 %", "1,234 tokens · then 50 %", "faint"
+    )
+    assert draft_figures(DraftFacts(1, 0.81)).short == "1 token · then 81 %"
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert draft_figures(DraftFacts()) == DraftFigures("", "", "faint")
+    assert draft_figures(DraftFacts(3, None)).short == "Draft 3 tokens"
