@@ -15,6 +15,9 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what the arguments ask for and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    from app.small_files import keep_private
+
+    keep_private()
     if arguments[:1] == ["--worker"]:
         from app.engine.worker import main as worker
 

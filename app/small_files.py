@@ -1,4 +1,4 @@
-"""Reading files of ours that somebody else may have put there: a pipe, a device, a huge one."""
+"""Files of ours: who may read them, and reading what somebody else may have put in their place."""
 
 from __future__ import annotations
 
@@ -7,9 +7,36 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["MAX_SMALL_BYTES", "read_small", "require_plain"]
+__all__ = ["MAX_SMALL_BYTES", "keep_private", "read_small", "require_plain", "share_as_usual"]
 
 MAX_SMALL_BYTES = 16 * 1024 * 1024
+_UMASK_VARIABLE = "PLIMSOLL_USERS_UMASK"
+
+
+def keep_private() -> None:
+    """Have every file and folder that this process or a child of it makes be the user's alone.
+
+    To be called once, before anything is written: libraries make files, too, whose mode is not
+    ours to choose (SQLite's log, a download's parts, folders above ours).
+    """
+    before = os.umask(0o077)
+    # A child sees our umask and not the user's own, which `share_as_usual` asks for.
+    os.environ.setdefault(_UMASK_VARIABLE, f"{before:o}")
+
+
+def share_as_usual(path: Path) -> None:
+    """Give a file or folder the mode that any program of this user would give it.
+
+    For models that were made or fetched into a folder that the user chose: others may read there.
+    """
+    try:
+        umask = int(os.environ.get(_UMASK_VARIABLE, "77"), 8)
+    except ValueError:
+        return
+    try:
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~umask)
+    except OSError:
+        pass  # a file system without modes
 
 
 def require_plain(path: Path) -> os.stat_result:

@@ -19,6 +19,8 @@ from typing import Final, Literal, TypeAlias
 
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import Failed, Progress, Quantize, Quantized
+from app.paths import default_paths
+from app.small_files import share_as_usual
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
@@ -154,6 +156,8 @@ class VariantMaker:
             if self._cancelled.is_set():
                 raise _cancelled()
             _give_name(scratch, target)
+            if default_paths().data not in target.parents:
+                share_as_usual(target)
         finally:
             scratch.unlink(missing_ok=True)
         return Made(target, answer.file_bytes, answer.seconds, expected)

@@ -1,13 +1,17 @@
 """One window a data folder: a second start raises the first one and hands over its file.
 
-A local socket named after the data folder; nothing listens on a network. A socket that a killed
-program left behind is taken over.
+A local socket in the data folder, which nobody else can enter; nothing listens on a network. Where
+a socket can't lie there (a path too long for one, a file system without sockets), and on Windows,
+it is the system's own place under a name made from the folder's. A socket that a killed program
+left behind is taken over.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -17,6 +21,7 @@ __all__ = ["SingleInstance"]
 
 _WAIT_MS = 1500
 _MAX_BYTES = 64 * 1024
+_MAX_PATH_BYTES = 100  # of a socket: 104 on macOS, 108 on Linux
 
 
 class SingleInstance(QObject):
@@ -29,13 +34,19 @@ class SingleInstance(QObject):
     def __init__(self, data: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         digest = hashlib.sha256(str(data).encode("utf-8", "surrogateescape")).hexdigest()
-        self._name = f"plimsoll-{digest[:24]}"
+        self._names = [f"plimsoll-{digest[:24]}"]
+        inside = data.absolute() / "window.socket"
+        if sys.platform != "win32" and len(os.fsencode(inside)) <= _MAX_PATH_BYTES:
+            self._names.insert(0, str(inside))
         self._server: QLocalServer | None = None
 
     def hand_over(self, model: str) -> bool:
         """Ask a running window to come forward; False if there is none."""
+        return any(self._hand_over(name, model) for name in self._names)
+
+    def _hand_over(self, name: str, model: str) -> bool:
         socket = QLocalSocket()
-        socket.connectToServer(self._name)
+        socket.connectToServer(name)
         if not socket.waitForConnected(_WAIT_MS):
             return False
         socket.write(json.dumps({"model": model}).encode("utf-8") + b"\n")
@@ -49,10 +60,14 @@ class SingleInstance(QObject):
         server = QLocalServer(self)
         server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         server.newConnection.connect(self._on_connection)
-        if not server.listen(self._name):
-            QLocalServer.removeServer(self._name)
-            if not server.listen(self._name):
-                return False
+        for name in self._names:
+            if server.listen(name):
+                break
+            QLocalServer.removeServer(name)
+            if server.listen(name):
+                break
+        else:
+            return False
         self._server = server
         return True
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.small_files import read_small, require_plain
+from app.small_files import keep_private, read_small, require_plain, share_as_usual
 
 
 def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
@@ -36,3 +36,27 @@ def test_folders_loops_and_nothing_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(OSError, match="symbolic links"):
         read_small(tmp_path / "loop")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
+def test_what_is_made_is_the_users_alone_unless_it_is_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PLIMSOLL_USERS_UMASK", raising=False)
+    before = os.umask(0o022)
+    try:
+        keep_private()
+        keep_private()  # as a child does, which knows the user's own umask from its parent
+        folder, file = tmp_path / "above" / "folder", tmp_path / "above" / "folder" / "file"
+        folder.mkdir(parents=True)
+        file.touch()
+        made = (folder.parent, folder, file)
+        assert [path.stat().st_mode & 0o777 for path in made] == [0o700, 0o700, 0o600]
+        for path in made:
+            share_as_usual(path)
+        assert [path.stat().st_mode & 0o777 for path in made] == [0o755, 0o755, 0o644]
+        monkeypatch.setenv("PLIMSOLL_USERS_UMASK", "what")
+        share_as_usual(file)
+        assert file.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)

@@ -29,6 +29,8 @@ from app.data.hub.places import (
 from app.data.hub.rate import RateMeter
 from app.data.hub.values import Job, RemoteFile, Transfer
 from app.data.lock import ProcessLock
+from app.paths import default_paths
+from app.small_files import share_as_usual
 from gguf_tools.units import format_bytes
 
 __all__ = ["PATIENCE_S", "download"]
@@ -260,8 +262,12 @@ def _put_in_place(job: Job, targets: tuple[Path, ...]) -> None:
     for number, target in enumerate(targets):
         part = part_path(job, number)
         if part.exists():
+            made = [folder for folder in target.parents if not folder.exists()]
             target.parent.mkdir(parents=True, exist_ok=True)
             part.replace(target)
+            if default_paths().data not in target.parents:
+                for path in (target, *made):
+                    share_as_usual(path)
 
 
 def _disk_trouble(job: Job, error: OSError) -> HubError:
