@@ -25,7 +25,7 @@ __all__ = ["ComputeUse", "Trust", "compute_by_device", "trust_of"]
 
 Trust: TypeAlias = Literal["exact", "close", "rough"]
 
-_ROUGH: Final = frozenset({"qwen4exp", "glm5-next", "grovemoe", "kimi-k3"})
+_ROUGH: Final = frozenset({"qwen4exp", "glm5-next", "kimi-k3"})
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
 _EACH_COUNTS: Final = INDEXED | {
     "falcon-h1",
@@ -264,6 +264,7 @@ def _kinds(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
             shape.heads[layer],
             shape.kv_heads[layer],
             layer % 4 if shape.architecture in {"smollm3", "llama4", "afmoe"} else 0,
+            layer % shape.expert_step if shape.expert_step > 1 else 0,
         )
         kinds.append(numbers.setdefault(key, len(numbers)))
     return tuple(kinds)

@@ -12,7 +12,7 @@ from gguf_tools.compute.graph import Node
 from gguf_tools.compute.traits import ExpertTraits, Gating
 from gguf_tools.hparams import Hyperparameters
 
-__all__ = ["dense", "experts", "shared_expert"]
+__all__ = ["dense", "experts", "experts_in_two_steps", "shared_expert"]
 
 _GATINGS: Final[dict[int, Gating]] = {
     1: "softmax",
@@ -76,8 +76,12 @@ def experts(
     logits: Node | None = None,
     used: int | None = None,
     suffix: str = "exps",
+    by_group: bool = False,
 ) -> Node:
-    """Return the weighted sum of the chosen experts' outputs."""
+    """Return the weighted sum of the chosen experts' outputs.
+
+    ``by_group``: one expert stands for a group of those that were chosen (GroveMoE).
+    """
     graph, shape = context.graph, context.shape
     tokens = x.ne[1]
     count = shape.experts
@@ -90,11 +94,16 @@ def experts(
     if gating == "sqrt_softplus":
         probs = graph.inplace(probs)
     selection = logits if traits.before else probs
+    if shape.architecture == "grovemoe":
+        selection = graph.inplace(logits)
     if context.has(layer, "exp_probs_b", "bias"):
         selection = graph.inplace(probs, weights=True)
     if shape.expert_groups > 1:
         selection = _grouped(context, selection, count)
     chosen = graph.view(graph.make((count, tokens), selection), used, tokens)
+    if by_group:  # divided as floats
+        divided = graph.inplace(graph.make(chosen.ne, chosen))
+        chosen = graph.make(chosen.ne, divided)
     weights = graph.make((1, used, tokens), graph.view(probs, 1, count, tokens), chosen)
     if gating == "weights":
         weights = graph.inplace(graph.view(weights, used, tokens))
@@ -117,6 +126,19 @@ def experts(
         out = graph.inplace(out, weights)
     graph.expand(out)
     return _summed(context, out, used)
+
+
+def experts_in_two_steps(context: GraphContext, layer: int, x: Node, traits: ExpertTraits) -> Node:
+    """Return the experts' output with that of smaller ones that see it (GroveMoE)."""
+    graph, shape = context.graph, context.shape
+    logits = graph.matmul(shape.experts, x)
+    first = experts(context, layer, x, traits, logits=logits)
+    most = context.tensor(layer, "ffn_up_chexps").extent(2)
+    used = min(shape.experts_used[layer], most)
+    second = experts(
+        context, layer, first, traits, logits=logits, used=used, suffix="chexps", by_group=True
+    )
+    return graph.inplace(first, graph.inplace(second))
 
 
 def _hidden(

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from gguf_tools.compute.attention import attend, project
 from gguf_tools.compute.context import GraphContext
-from gguf_tools.compute.feedforward import dense, experts, shared_expert
+from gguf_tools.compute.feedforward import (
+    dense,
+    experts,
+    experts_in_two_steps,
+    shared_expert,
+)
 from gguf_tools.compute.graph import Node
 from gguf_tools.compute.latent import latent_attention
 from gguf_tools.compute.recurrent import (
@@ -274,10 +279,26 @@ def _gated_query(context: GraphContext, layer: int, x: Node) -> Node:
     return graph.matmul(context.rows(layer, "attn_output"), out)
 
 
+def _is_passed_over(context: GraphContext, layer: int) -> bool:
+    """Tell whether a layer has experts and runs an activation alone (src/models/ernie4-5-moe.cpp).
+
+    The file has experts in every layer past the lead; with a step of more than 1 the graph runs a
+    dense layer in between, of which there are no matrices.
+    """
+    shape = context.shape
+    if shape.architecture != "ernie4_5-moe" or shape.expert_step <= 1:
+        return False
+    return layer >= shape.dense_lead and (layer + 1) % shape.expert_step != 0
+
+
 def feed_forward(
     context: GraphContext, layer: int, x: Node, traits: Traits, *, router: Node | None = None
 ) -> Node:
     """Return the output of a layer's feed-forward part, dense or with experts."""
+    if _is_passed_over(context, layer):
+        return context.graph.inplace(x)
+    if context.has(layer, "ffn_up_chexps"):
+        return experts_in_two_steps(context, layer, x, traits.experts)
     if not context.has(layer, "ffn_gate_inp"):
         return dense(context, layer, x, activation_steps=traits.activation_steps)
     routed = experts(context, layer, x, traits.experts, logits=router)

@@ -110,6 +110,7 @@ def _shared(keys: Keys) -> Hyperparameters:
         expert_groups=keys.integer("expert_group_count", 0),
         expert_groups_used=keys.integer("expert_group_used_count", 0),
         dense_lead=keys.integer("leading_dense_block_count", 0),
+        expert_step=keys.integer("interleave_moe_layer_step", 1),
         output_length=keys.integer("embedding_length_out", 0),
         rope_dimensions=keys.integer("rope.dimension_count", key_length),
         position_rows=_position_rows(keys),
