@@ -1,20 +1,19 @@
 """One variant in an engine of its own: loaded, asked, measured, scored, unloaded.
 
-`VariantRun` keeps what was learnt so far, so that an engine's death in the middle loses nothing
-that came before it.
+What was learnt so far is kept by `app.compare.variant`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from app.compare.events import Event, Noticed, Phase, PhaseChanged, Piece
+from app.compare.events import Event
 from app.compare.request import Prepared, load_options, plan_of
+from app.compare.variant import VariantState, host_sample, now_ms
 from app.data.probe import host_memory
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import (
@@ -40,13 +39,13 @@ from app.engine.protocol import (
 from app.engine.recording import load_record, memory_sample
 from app.machine import machine_for
 from gguf_tools.plan import Plan
-from inspector.compare.records import MemoryStep, Stage, VariantRecord
+from inspector.compare.records import MemoryStep, Stage
 from inspector.compare.statistics import quality_of
 from inspector.plan_record import SettingsRecord
 from inspector.planned import plan_record, prefill_point, step_point
-from inspector.records import BandwidthRecord, BenchRow, DeviceSample, MemorySample
+from inspector.records import BandwidthRecord, BenchRow, MemorySample
 
-__all__ = ["Against", "OpenClient", "VariantRun", "host_sample", "now_ms"]
+__all__ = ["Against", "OpenClient", "VariantRun"]
 
 OpenClient: TypeAlias = Callable[[Callable[[str], None]], EngineClient]
 """Makes a client that is not yet started; its notices go to the function given."""
@@ -71,28 +70,7 @@ class Against:
     reference_nll: tuple[float, ...] = ()
 
 
-def now_ms() -> int:
-    """Return milliseconds since 1970."""
-    return round(time.time() * 1000)
-
-
-def host_sample() -> MemorySample:
-    """Return main memory as the system sees it, without an engine."""
-    host = host_memory()
-    return MemorySample(
-        at_ms=now_ms(),
-        devices=(
-            DeviceSample(
-                name="CPU",
-                kind="cpu",
-                total_bytes=host.total_bytes,
-                free_bytes=host.free_bytes,
-            ),
-        ),
-    )
-
-
-class VariantRun:
+class VariantRun(VariantState):
     """Drives one variant's engine; `record` is what is known of it, at any time."""
 
     def __init__(
@@ -102,9 +80,7 @@ class VariantRun:
         tell: Callable[[Event], None],
         bandwidth: BandwidthRecord | None,
     ) -> None:
-        self.index = index
-        self.record: VariantRecord = prepared.variants[index]
-        self.memory: list[MemoryStep] = []
+        super().__init__(index, prepared.variants[index], tell)
         self.scored: Scored | None = None
         self.engine = ""
         self.machine = ""
@@ -113,7 +89,6 @@ class VariantRun:
         self._facts = prepared.facts[index]
         self._settings = prepared.request.settings
         self._options = load_options(prepared.request)
-        self._tell = tell
         self._bandwidth = bandwidth
         self._plan: Plan | None = None
         self._info: ModelInfo | None = None
@@ -203,7 +178,7 @@ class VariantRun:
             elif isinstance(message, Started):
                 self.set(answer="", reasoning="")  # a repeat in compatibility mode begins anew
             elif isinstance(message, Chunk):
-                self._piece(message)
+                self.piece(message)
             elif isinstance(message, Failed):
                 raise RequestFailed(message)
             elif isinstance(message, Done):
@@ -329,31 +304,7 @@ class VariantRun:
             client.close()
         self.memory.append(MemoryStep(stage="ended", sample=host_sample(), variant=self.index))
 
-    # --- what is known
-
-    def set(self, **values: Any) -> None:
-        """Change the record."""
-        self.record = msgspec.structs.replace(self.record, **values)
-
-    def note_quality(self, text: str) -> None:
-        """Say why a quality figure is missing."""
-        self.set(quality_note=text)
-
-    def phase(
-        self,
-        phase: Phase,
-        fraction: float | None = None,
-        done_tokens: int = 0,
-        total_tokens: int = 0,
-    ) -> None:
-        """Tell what the variant does now."""
-        self.set(reached=phase)
-        self._tell(PhaseChanged(self.index, phase, fraction, done_tokens, total_tokens))
-
-    def notice(self, text: str) -> None:
-        """Tell and keep a sentence for people."""
-        self.set(notices=(*self.record.notices, text))
-        self._tell(Noticed(text, self.index))
+    # --- its engine
 
     def look(self, stage: Stage) -> MemorySample:
         """Sample the engine's memory."""
@@ -366,22 +317,6 @@ class VariantRun:
             held = now.private_bytes + (now.mapped_bytes or 0)
             self.set(peak_bytes=max(held, self.record.peak_bytes or 0))
         return sample
-
-    def _piece(self, chunk: Chunk) -> None:
-        self.set(
-            answer=self.record.answer + chunk.answer,
-            reasoning=self.record.reasoning + chunk.reasoning,
-            reached="writing",
-        )
-        self._tell(
-            Piece(
-                self.index,
-                chunk.answer,
-                chunk.reasoning,
-                chunk.reply_tokens,
-                chunk.decode_per_s,
-            )
-        )
 
     def _asked(self, options: LoadOptions) -> LoadOptions:
         client = self.client

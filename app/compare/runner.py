@@ -18,9 +18,10 @@ from typing import Final
 
 import msgspec
 
-from app.compare.engine import Against, OpenClient, VariantRun, host_sample, now_ms
+from app.compare.engine import Against, OpenClient, VariantRun
 from app.compare.events import Began, Event, Noticed, VariantFinished
 from app.compare.request import CompareRequest, Prepared, prepare, vocabulary_key
+from app.compare.variant import host_sample, now_ms
 from app.data.probe import busy_sentence, host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineError

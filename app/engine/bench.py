@@ -19,8 +19,17 @@ __all__ = ["run_test"]
 _LEAST_TOKEN: Final = 100  # below lie special tokens in most vocabularies
 
 
-def run_test(model: EngineModel, request: Bench, stopped: Callable[[], bool]) -> tuple[float, ...]:
-    """Return the seconds of each repeat; the cache is empty afterwards.
+def run_test(
+    model: EngineModel,
+    request: Bench,
+    stopped: Callable[[], bool],
+    *,
+    filled: bool = False,
+) -> tuple[float, ...]:
+    """Return the seconds of each repeat.
+
+    The memory is empty afterwards, or with `Bench.keep` as it was before the first one.
+    ``filled`` tells that a test has left it so for this one.
 
     Raises:
         EngineFailure: the context is too small, or the engine failed.
@@ -38,11 +47,13 @@ def run_test(model: EngineModel, request: Bench, stopped: Callable[[], bool]) ->
         )
     tokens = _tokens(end, info.n_vocab)
     sequences = range(request.sequences)
+    kept = False
     try:
-        model.clear()
-        for sequence in sequences:
-            _fill(model, tokens[: request.depth], 0, sequence, stopped)
-        model.wait()
+        if not filled:
+            model.clear()
+            for sequence in sequences:
+                _fill(model, tokens[: request.depth], 0, sequence, stopped)
+            model.wait()
         seconds = []
         for number in range(request.repeat + 1):
             started = time.perf_counter()
@@ -61,12 +72,14 @@ def run_test(model: EngineModel, request: Bench, stopped: Callable[[], bool]) ->
             model.wait()
             if number:
                 seconds.append(time.perf_counter() - started)
-            if number < request.repeat:
+            if number < request.repeat or request.keep:
                 _back(model, tokens[: request.depth], sequences, stopped)
                 model.wait()
+        kept = request.keep
         return tuple(seconds)
     finally:
-        model.clear()
+        if not kept:
+            model.clear()
 
 
 def _back(

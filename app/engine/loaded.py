@@ -25,6 +25,21 @@ class LoadedModel:
         self.cache = PrefixCache(model)
         self.prompts = PromptBuilder(model, template)
         self.load_s: float | None = model.info.load_s
+        self._bench: tuple[int, int] | None = None  # depth and sequences that a test left behind
+
+    def keep_bench(self, depth: int, sequences: int) -> None:
+        """Note that the memory is left as a test filled it; `cache` knows nothing of that."""
+        self._bench = (depth, sequences)
+
+    def take_bench(self) -> tuple[int, int] | None:
+        """Return the depth and the sequences that a test left in memory; who asks follows on."""
+        left, self._bench = self._bench, None
+        return left
+
+    def forget_bench(self) -> None:
+        """Clear the memory of what a test left, before anything else uses it."""
+        if self.take_bench() is not None:
+            self.cache.clear()
 
     def abort(self, on: bool) -> None:
         """Make evaluations end early, or no longer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.engine.interface import EngineFailure
 from app.engine.protocol import Generate, LoadOptions, ModelInfo, PromptFit
 
-__all__ = ["check_options", "check_replies", "does_not_fit"]
+__all__ = ["DoesNotFit", "check_options", "check_replies"]
 
 # llama.cpp takes 32-bit numbers: a larger one would become another, and a batch of none stops it.
 _MOST = 2**31 - 1
@@ -41,21 +41,26 @@ def check_replies(request: Generate, info: ModelInfo) -> None:
         )
 
 
-def does_not_fit(fit: PromptFit) -> EngineFailure:
-    """Return what is said when a prompt does not fit the context."""
+class DoesNotFit(EngineFailure):
+    """A prompt does not fit the context; ``fit`` tells by how much."""
+
+    def __init__(self, fit: PromptFit) -> None:
+        super().__init__("does_not_fit", _too_long(fit))
+        self.fit = fit
+
+
+def _too_long(fit: PromptFit) -> str:
     if fit.problem == "system_too_long":
-        sentence = (
+        return (
             f"The system prompt alone takes {fit.system_tokens:,} tokens of a context of "
             f"{fit.n_ctx:,}; shorten it or raise the context to {fit.needed_tokens:,}."
         )
-    elif fit.problem == "message_too_long":
-        sentence = (
+    if fit.problem == "message_too_long":
+        return (
             f"This message needs a context of {fit.needed_tokens:,} tokens, the model has "
             f"{fit.n_ctx:,}; shorten it or raise the context."
         )
-    else:
-        sentence = (
-            f"The conversation needs a context of {fit.needed_tokens:,} tokens, the model has "
-            f"{fit.n_ctx:,}; leave out the oldest turns or raise the context."
-        )
-    return EngineFailure("does_not_fit", sentence)
+    return (
+        f"The chat needs a context of {fit.needed_tokens:,} tokens, the model has "
+        f"{fit.n_ctx:,}; leave out the oldest turns or raise the context."
+    )

@@ -12,7 +12,7 @@ import argparse
 import sys
 from statistics import median
 
-from app.cli.bench import bench
+from app.cli.bench_run import bench
 from app.data.state import StateFile
 from app.engine.protocol import LoadOptions
 from app.paths import starter_model

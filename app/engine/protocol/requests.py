@@ -94,7 +94,8 @@ class Bench(Value, frozen=True, kw_only=True, tag="bench"):
     """Measure the loaded model: ``tokens`` of prefill or decode behind ``depth`` cached ones.
 
     Several sequences decode side by side, one token each a step; the model must have been loaded
-    for as many.
+    for as many. ``keep`` leaves the cache filled up to the depth, for another test right after this
+    one at the same depth.
     """
 
     id: int
@@ -103,6 +104,7 @@ class Bench(Value, frozen=True, kw_only=True, tag="bench"):
     tokens: int
     sequences: int = 1
     repeat: int = 3
+    keep: bool = False
 
 
 class Score(Value, frozen=True, kw_only=True, tag="score"):

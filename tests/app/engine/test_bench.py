@@ -55,6 +55,25 @@ def test_passes_are_timed_and_leave_the_cache_empty(
     assert started.reused_tokens == 0
 
 
+def test_a_depth_that_was_kept_never_reaches_a_chat(
+    make_driver: Callable[[], Driver], tiny: Path
+) -> None:
+    driver = make_driver()
+    assert isinstance(driver.load(tiny, LoadOptions(n_ctx=512)), Loaded)
+    alone, _, _ = answer_of(turn(driver, chat("Hello"), max_tokens=12, ignore_eos=True))
+    for test, depth, keep in (
+        ("prefill", 64, True),
+        ("decode", 64, True),  # goes on at the same depth
+        ("decode", 32, True),  # another one
+        ("prefill", 9999, True),  # refused
+        ("prefill", 64, True),
+    ):
+        answer = ask(driver, test=test, depth=depth, tokens=16, repeat=1, keep=keep)
+        assert isinstance(answer, Benched) == (depth < 512), answer
+    again, started, _ = answer_of(turn(driver, chat("Hello"), max_tokens=12, ignore_eos=True))
+    assert (again, started.reused_tokens) == (alone, 0)
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -220,6 +239,18 @@ def test_a_memory_that_cannot_be_cut_is_filled_again() -> None:
     run_test(model, request, lambda: False)  # type: ignore[arg-type]
     fills = [call for call in model.calls if call[0] == "fill"]
     assert fills == [("fill", 0, 0, 4), ("fill", 0, 4, 4)] * 2
+
+
+def test_a_kept_depth_is_not_filled_again_by_the_test_that_follows() -> None:
+    model = _Model()
+    first = Bench(id=1, test="prefill", depth=10, tokens=4, repeat=1, keep=True)
+    run_test(model, first, lambda: False)  # type: ignore[arg-type]
+    assert model.calls[-2:] == [("cut", 0, 10), ("wait",)]
+    model.calls.clear()
+    then = Bench(id=2, test="decode", depth=10, tokens=2, repeat=1)
+    run_test(model, then, lambda: False, filled=True)  # type: ignore[arg-type]
+    assert not [call for call in model.calls if call[0] == "fill"]
+    assert model.calls[-1] == ("clear",)
 
 
 def test_a_stopped_pass_ends_and_leaves_nothing_behind() -> None:
