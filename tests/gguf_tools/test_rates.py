@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.prefill import attention_flops
 from gguf_tools.quants import TensorType
-from gguf_tools.rates import attention_flops
 from tests.helpers.families import FAMILIES
 from tests.helpers.gguf_bytes import type_named
 
