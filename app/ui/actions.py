@@ -98,7 +98,7 @@ ACTIONS: Final[tuple[ActionSpec, ...]] = (
     ),
     ActionSpec(
         "regenerate_several",
-        "Answer again in several versions at once",
+        "Answer again with several replies at once",
         ("Ctrl+Shift+R",),
         "chat",
         1,
@@ -171,6 +171,9 @@ _TITLES: Final[dict[Where, str]] = {
 }
 
 
+_INNER_PLACES: Final[tuple[Where, ...]] = ("chat", "view", "help")
+
+
 def _translated(text: str) -> str:
     return QCoreApplication.translate("Actions", text)
 
@@ -213,6 +216,20 @@ class Actions:
         menu = QMenu(where_title(where), parent)
         self.fill(menu, (spec for spec in ACTIONS if spec.where == where))
         return menu
+
+    def whole_menu(self, parent: QWidget) -> QMenu:
+        """Return one menu of all commands, for systems without a menu bar."""
+        menu = QMenu(parent)
+        self.fill(menu, (spec for spec in ACTIONS if spec.where == "file"))
+        before = self._by_key["quit"]
+        for where in _INNER_PLACES:
+            menu.insertMenu(before, self.menu(where, menu))
+        menu.insertSeparator(before)
+        return menu
+
+    def menus(self, parent: QWidget) -> list[QMenu]:
+        """Return the menus of a menu bar."""
+        return [self.menu(where, parent) for where in ("file", *_INNER_PLACES)]
 
     def fill(self, menu: QMenu, specs: Iterable[ActionSpec]) -> None:
         """Add commands to a menu, with lines between groups."""

@@ -17,11 +17,12 @@ from PySide6.QtWidgets import QApplication
 from app.data.state import StateFile
 from app.engine.protocol import ModelInfo
 from app.engine.qt_client import EngineProcess
-from app.paths import Paths, starter_model
+from app.paths import Paths
 from app.settings import Settings
 from app.ui import parts, tasks
 from app.ui.chat_controller import ChatController
 from app.ui.collector import Collector
+from app.ui.first_model import interrupted_load, model_at_start
 from app.ui.later import Later, is_made
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
@@ -119,7 +120,7 @@ class Application(QObject):
         self.store_notices = StorePresenter(self.store, self.window, self)
         self.warm_up = WarmUp(parts.warm_up_steps(self), self)
         self.warm_up.finished.connect(self.collector.keep)
-        self._first_model: str | None = None
+        self._has_chosen = False  # a model was asked for
         self._shown_chat: str | None = None
         self._closing = False
         self.has_ended = False  # the engine has left; what is open can be released
@@ -143,6 +144,7 @@ class Application(QObject):
         window.model_wanted.connect(self.choose_model)
         window.load_settings_wanted.connect(self.preferences.open_load_settings)
         self.models.wanted.connect(self._before_load)
+        self.models.expected_changed.connect(self._show_hint)
         self.models.model_loaded.connect(self._on_model_loaded)
         controller.conversation_changed.connect(self._on_conversation)
         self.transcript.action_requested.connect(self._on_message_action)
@@ -166,42 +168,19 @@ class Application(QObject):
             self.window.resize(min(1440, room.width()), min(900, room.height()))
         for problem in self.settings.problems:
             self._say("settings-file", problem, "warning")
-        unfinished = self.state.settle_unfinished_load()
+        self._say("unfinished-load", interrupted_load(self.state, self.models), "warning")
         self.engine.start()
-        if unfinished is not None:
-            self._say(
-                "unfinished-load",
-                self.tr(
-                    "The last start ended while {0} was loading, so it is not loaded by itself."
-                ).format(self.models.look(unfinished.path).title),
-                "warning",
-            )
-        self._first_model = model or self._model_at_start()
-        if self._first_model is None:
+        if model is None:
+            found, why_not = model_at_start(self.settings, self.state, self.models)
+            self._say("not-loaded", why_not, "warning")
+            model = None if found is None else str(found)
+        if model is None:
             self.window.set_first_run(self.state.last_model is None)
-        self.chat.show_empty_hint()
+        else:
+            self.models.expect(model)
+        self._show_hint()
         # After the window stands: what the user sees first must not wait for all of this.
         self.warm_up.start()
-
-    def _model_at_start(self) -> str | None:
-        if not self.settings.get("load_last_model"):
-            return None
-        last = self.state.last_model
-        if last is not None and last.is_file():
-            if self.models.may_load_by_itself(str(last)):
-                return str(last)
-            self._say(
-                "not-loaded",
-                self.tr(
-                    "{0} is not loaded by itself: the last try with these settings failed."
-                ).format(self.models.look(str(last)).title),
-                "warning",
-            )
-            return None
-        starter = starter_model()
-        if starter is not None and self.models.may_load_by_itself(str(starter)):
-            return str(starter)
-        return None
 
     # --- what the warm-up does ---
 
@@ -212,15 +191,14 @@ class Application(QObject):
 
     @Slot()
     def load_first_model(self) -> None:
-        """Load the model that this start is for, unless the user has chosen another by now."""
-        model, self._first_model = self._first_model, None
-        if model is not None:
-            self.models.load(model)
+        """Load the model that this start is for, unless the user wants another one or none."""
+        if self.models.expected is not None and not self._has_chosen:
+            self.models.load(self.models.expected)
 
     @Slot()
     def _before_load(self) -> None:
         """Make what follows a load from its beginning on."""
-        self._first_model = None
+        self._has_chosen = True
         self.inspector  # noqa: B018
         self.tuning  # noqa: B018
 
@@ -321,7 +299,11 @@ class Application(QObject):
     @Slot(object)
     def _on_engine_state(self, _state: object) -> None:
         self.chat.refresh_generating()
-        self.chat.show_empty_hint()
+        self._show_hint()
+
+    @Slot()
+    def _show_hint(self) -> None:
+        self.chat.show_empty_hint(self.models.loading_name)
 
     @Slot(str)
     def _on_model_wanted(self, message_id: str) -> None:
@@ -368,7 +350,8 @@ class Application(QObject):
             self.preferences.set_value("model_folders", (*known, folder))
 
     def _say(self, key: str, sentence: str, severity: Severity) -> None:
-        self.window.chat.notices.show_notice(Notice(key, sentence, severity))
+        if sentence:
+            self.window.chat.notices.show_notice(Notice(key, sentence, severity))
 
     # --- the end ---
 

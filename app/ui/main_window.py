@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, Qt, Signal, Slot
@@ -21,23 +21,22 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import (
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLineEdit,
     QMainWindow,
-    QMenu,
     QVBoxLayout,
     QWidget,
 )
 
-from app.ui.actions import ACTIONS, Actions, Where
+from app.ui.actions import Actions
 from app.ui.commands import Commands
 from app.ui.icons import app_icon
 from app.ui.shell.chat_page import ChatPage
 from app.ui.shell.columns import Columns, fit_columns
 from app.ui.shell.drop_target import DropTarget
 from app.ui.shell.header import Header
+from app.ui.shell.model_choice import ModelChoice
 from app.ui.shell.page_stack import PageStack
 from app.ui.shell.sidebar import Sidebar
 from app.ui.shell.status_line import StatusLine
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 __all__ = ["MainWindow"]
 
 CHAT_PAGE = "chat"
-_PLACES: tuple[Where, ...] = ("file", "chat", "view", "help")
 
 
 class MainWindow(QMainWindow):
@@ -100,6 +98,7 @@ class MainWindow(QMainWindow):
         self._slot_column.setContentsMargins(0, 0, 0, 0)
         self._slot.hide()
         self.toast = UndoToast(themes, self._stack)
+        self._choice = ModelChoice(themes, self, self._stack)
         self._drops = DropTarget(themes, self, self._stack)
 
         self._lay_out()
@@ -155,34 +154,20 @@ class MainWindow(QMainWindow):
         if changed:
             self.page_changed.emit(key)
 
-    @cached_property
+    @property
     def first_run(self) -> FirstRunPage:
-        """What stands in place of the chat until there is a model; few starts need it."""
-        from app.ui.shell.first_run import FirstRunPage
-
-        page = FirstRunPage(self._themes, self)
-        page.model_chosen.connect(self.model_wanted)
-        page.load_settings_requested.connect(self.load_settings_wanted)
-        page.open_file_requested.connect(self.choose_model_file)
-        page.get_models_requested.connect(lambda: self.action_triggered.emit("get_models"))
-        self._stack.addWidget(page)
-        return page
+        """What stands in place of the chat until there is a model."""
+        return self._choice.first_run
 
     @property
     def is_first_run(self) -> bool:
         """Tell whether the first-run page stands in place of the chat."""
         return self._is_first_run
 
-    @cached_property
+    @property
     def picker(self) -> ModelPicker:
         """The models to choose from, below the header's pill."""
-        from app.ui.shell.model_picker import ModelPicker
-
-        picker = ModelPicker(self._themes, self)
-        picker.model_chosen.connect(self.model_wanted)
-        picker.load_settings_requested.connect(self.load_settings_wanted)
-        picker.open_file_requested.connect(self.choose_model_file)
-        return picker
+        return self._choice.picker
 
     def set_first_run(self, is_first_run: bool) -> None:
         """Show the first-run page in place of the chat until there is a model."""
@@ -266,12 +251,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def choose_model_file(self) -> None:
         """Ask for a model file."""
-        dialog = QFileDialog(self, self.tr("Open a GGUF file"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("GGUF models (*.gguf *.GGUF)"), self.tr("All files (*)")])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.model_wanted)
-        dialog.open()
+        self._choice.choose_file()
 
     @Slot()
     def show_keyboard_map(self) -> None:
@@ -342,22 +322,19 @@ class MainWindow(QMainWindow):
 
     def _make_menus(self) -> None:
         if sys.platform == "darwin":
-            for where in _PLACES:
-                self.menuBar().addMenu(self.actions_by_key.menu(where, self))
-            return
-        menu = QMenu(self)
-        self.actions_by_key.fill(menu, (spec for spec in ACTIONS if spec.where == "file"))
-        before = self.actions_by_key["quit"]
-        for where in ("chat", "view", "help"):
-            menu.insertMenu(before, self.actions_by_key.menu(where, menu))
-        menu.insertSeparator(before)
-        self.header.set_menu(menu)
+            for menu in self.actions_by_key.menus(self):
+                self.menuBar().addMenu(menu)
+        else:
+            self.header.set_menu(self.actions_by_key.whole_menu(self))
 
     def _connect(self) -> None:
         self.header.model.pressed.connect(self.open_picker)
         self.header.inspector_toggled.connect(self.toggle_inspector)
         self.header.sidebar_toggled.connect(self.toggle_sidebar)
-        self._drops.model_dropped.connect(self.model_wanted)
+        for choice in (self._choice.model_wanted, self._drops.model_dropped):
+            choice.connect(self.model_wanted)
+        self._choice.load_settings_wanted.connect(self.load_settings_wanted)
+        self._choice.get_models_requested.connect(partial(self._commands.do, "get_models"))
         self._drops.files_dropped.connect(self._on_files_dropped)
         self.chat.foot_moved.connect(self._place_toast)
         self.toast.available_changed.connect(self.actions_by_key["undo"].setEnabled)
@@ -414,15 +391,10 @@ class MainWindow(QMainWindow):
         bottom = self._stack.height() - gap
         if self._stack.currentWidget() is self.chat:
             bottom = self.chat.foot_top() - gap
-        self.toast.set_widest(self._stack.width() - 2 * gap)
-        self.toast.move(
-            (self._stack.width() - self.toast.width()) // 2, bottom - self.toast.height()
-        )
-        self.toast.raise_()
+        self.toast.place(self._stack.width(), bottom, gap)
 
     @Slot()
     def _on_theme_changed(self) -> None:
-        theme = self._themes.theme
-        self._slot.setFixedWidth(theme.px(392))
+        self._slot.setFixedWidth(self._themes.theme.px(392))
         self.setMinimumSize(560, 420)
         self._arrange()

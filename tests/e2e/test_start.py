@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QEventLoop
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from app.ui.later import is_made
 from tests.app.engine.conftest import FakeScript
@@ -51,7 +51,6 @@ HEAVY = (
     "email",
     "gguf_tools.compute",
     "gguf_tools.facts",
-    "gguf_tools.header",
     "gguf_tools.plan",
     "huggingface_hub",
     "importlib.metadata",
@@ -80,6 +79,11 @@ def turns(count: int) -> None:
     assert app is not None
     for _ in range(count):
         app.processEvents(QEventLoop.ProcessEventsFlag.AllEvents)
+
+
+def words(widget: QWidget) -> list[str]:
+    """Return what a widget's labels say."""
+    return [label.text() for label in widget.findChildren(QLabel)]
 
 
 def warmed(program: Program) -> Program:
@@ -225,3 +229,33 @@ def test_closed_while_it_warms_up_it_leaves_nothing_behind(
     program.close()
     assert not program.app.warm_up.is_running
     assert program.app.engine.state.pid is None
+
+
+def test_a_model_that_will_be_loaded_is_named_from_the_first_picture_on(
+    open_program: Callable[..., Program], fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["a reply"])
+    program = open_program(model)
+    window = program.app.window
+    assert "Fake 1B" in window.windowTitle() or "Fake-1B" in window.windowTitle()
+    assert any("The model is loading" in text for text in words(window.chat.composer))
+    assert any(text.startswith("Loading Fake") for text in words(window.chat.empty))
+    program.ready()
+    assert any(text.startswith("Ask ") for text in words(window.chat.empty))
+
+
+def test_a_load_cancelled_in_the_first_instant_does_not_happen(
+    open_program: Callable[..., Program], fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["a reply"])
+    program = open_program(model)
+    window = program.app.window
+    window.header.model.cancel_requested.emit()
+    assert window.windowTitle() == "Plimsoll"
+    assert "No model is loaded" in words(window.chat.empty)
+    warmed(program)
+    program.until(lambda: program.app.engine.state.status == "idle")
+    turns(20)
+    assert program.app.engine.state.path is None
+    # Nothing is held against the model.
+    assert program.app.models.may_load_by_itself(str(model))

@@ -53,6 +53,7 @@ class ChatPresenter(QObject):
         self._views: dict[str, MessageView] = {}
         self._order: list[str] = []
         self._shown_chat: str | None = None
+        self._loading = ""  # name of the model that is being loaded
         self._growing = False  # a new chat was sent and is about to get its id
         self._drafts: dict[str | None, tuple[str, dict[str, Attachment]]] = {}
         self._attachments: dict[str, Attachment] = {}
@@ -221,17 +222,32 @@ class ChatPresenter(QObject):
         self._views = {view.id: view for view in views}
         self.show_empty_hint()
 
-    def show_empty_hint(self) -> None:
-        """Say whom one talks to where there is no message yet."""
+    def show_empty_hint(self, loading: str | None = None) -> None:
+        """Say whom one talks to where there is no message yet.
+
+        Args:
+            loading: name of the model that is being loaded, empty for none; None is as before.
+        """
+        if loading is not None:
+            self._loading = loading
         empty = self._window.chat.empty
         empty.setVisible(not self._order)
         name = self._controller.model_name
-        empty.set_texts(
-            self.tr("Ask {0} anything").format(name) if name else self.tr("No model is loaded"),
-            self.tr("Attach files with the message, or drop a GGUF file to change the model.")
-            if name
-            else self.tr("Choose one at the top, or drop a GGUF file here."),
-        )
+        if name:
+            empty.set_texts(
+                self.tr("Ask {0} anything").format(name),
+                self.tr("Attach files with the message, or drop a GGUF file to change the model."),
+            )
+        elif self._loading:
+            empty.set_texts(
+                self.tr("Loading {0}").format(self._loading),
+                self.tr("You can write already, and send when it is there."),
+            )
+        else:
+            empty.set_texts(
+                self.tr("No model is loaded"),
+                self.tr("Choose one at the top, or drop a GGUF file here."),
+            )
 
     def _show_all(self, views: Sequence[MessageView]) -> None:
         """Show another list; the ones that stay keep their place on screen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +38,13 @@ class EnginePresenter(QObject):
 
     Signals:
         wanted(): a load is wanted; whoever follows it has to be there now.
+        expected_changed(): `loading_name` is another one, though the engine's state is not.
         loading(str path, LoadOptions): a load was asked for.
         model_loaded(ModelInfo)
     """
 
     wanted = Signal()
+    expected_changed = Signal()
     loading = Signal(str, object)
     model_loaded = Signal(object)
 
@@ -62,6 +65,7 @@ class EnginePresenter(QObject):
         self._path: str | None = None
         self._previous: str | None = None  # the model that gave way to the one being loaded
         self._offered: str | None = None  # the model of the chat on screen
+        self._expected: str | None = None  # will be loaded in a moment
         self._options: dict[str, Any] = {}
         self._after_load: Callable[[], None] | None = None
         self._looks: dict[str, FileLook] = {}  # names and shapes of files, by path
@@ -83,6 +87,21 @@ class EnginePresenter(QObject):
         """The model that is loaded or was asked for last."""
         return self._path
 
+    @property
+    def expected(self) -> str | None:
+        """The model that will be loaded once the program has come so far."""
+        return self._expected
+
+    def expect(self, path: str) -> None:
+        """Show a model as being loaded, which somebody is going to `load` in a moment."""
+        self._set_expected(path)
+
+    @property
+    def loading_name(self) -> str:
+        """Name of the model that is being loaded, empty if none is."""
+        shown = self._shown(self._engine.state)
+        return self.look(shown.path or "").name if shown.status == "loading" else ""
+
     def load(
         self,
         path: str,
@@ -101,6 +120,9 @@ class EnginePresenter(QObject):
         """
         self.wanted.emit()
         path = str(Path(path).absolute())
+        was_expected = self._expected is not None
+        if was_expected:
+            self.expect(path)
 
         from app.engine.check import file_problem
 
@@ -110,6 +132,9 @@ class EnginePresenter(QObject):
 
         def go_on(found: tuple[str | None, FileLook]) -> None:
             problem, self._looks[path] = found
+            if was_expected and self._expected != path:
+                return  # cancelled, or another one was chosen
+            self._set_expected(None)
             if problem is None:
                 self._load(path, changes or {}, once or {}, then)
             else:
@@ -215,6 +240,7 @@ class EnginePresenter(QObject):
     @Slot()
     def cancel_load(self) -> None:
         """Give up a running load."""
+        self._set_expected(None)
         self._engine.cancel(self._load_id)
 
     @Slot()
@@ -267,13 +293,14 @@ class EnginePresenter(QObject):
     @Slot(object)
     def _on_state(self, state: EngineState) -> None:
         window = self._window
-        model = header_model(state, self.look(state.path or ""))
+        shown = self._shown(state)
+        model = header_model(shown, self.look(shown.path or ""))
         window.header.model.set_model(model)
         title = f"{model.name} {model.quantization}".strip()
         window.setWindowTitle(f"{title} – Plimsoll" if title else "Plimsoll")
         window.status.set_facts(status_facts(state, self._bandwidth))
         window.actions_by_key["unload_model"].setEnabled(state.model is not None)
-        window.chat.composer.set_unavailable(self._why_not(state))
+        window.chat.composer.set_unavailable(self._why_not(shown))
         window.chat.composer.set_elsewhere(elsewhere(state))
         if state.status == "lost":
             self._tell_loss(state)
@@ -283,6 +310,18 @@ class EnginePresenter(QObject):
         if bandwidth != self._bandwidth:
             self._bandwidth = bandwidth
             self._window.status.set_facts(status_facts(self._engine.state, bandwidth))
+
+    def _set_expected(self, path: str | None) -> None:
+        if path != self._expected:
+            self._expected = path
+            self._on_state(self._engine.state)
+            self.expected_changed.emit()
+
+    def _shown(self, state: EngineState) -> EngineState:
+        """Return what is shown of a state: a load that is about to come is one already."""
+        if self._expected is None or state.path is not None or state.status == "lost":
+            return state
+        return replace(state, status="loading", path=self._expected)
 
     def _why_not(self, state: EngineState) -> str | None:
         if state.status == "loading":

@@ -86,6 +86,12 @@ class UndoToast(QFrame):
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
         self.available_changed.emit(True)
 
+    def place(self, width: int, bottom: int, gap: int) -> None:
+        """Stand in the middle of a width, above a line, with a gap on both sides."""
+        self.set_widest(width - 2 * gap)
+        self.move((width - self.width()) // 2, bottom - self.height())
+        self.raise_()
+
     def set_widest(self, width: int) -> None:
         """Take the size of the text, but at most a width in pixels."""
         wanted = self.sizeHint()
