@@ -97,6 +97,14 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
+class _Version(argparse.Action):
+    """Prints the version; looked up only then, which takes as long as all the rest of the help."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_values: object) -> NoReturn:
+        print(f"plimsoll {version()}")
+        parser.exit()
+
+
 def _overview() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="plimsoll",
@@ -106,7 +114,9 @@ def _overview() -> argparse.ArgumentParser:
         + "\n".join(f"  {command.name:<10} {command.help}" for command in COMMANDS)
         + "\n\n'plimsoll COMMAND --help' tells more of each.",
     )
-    parser.add_argument("--version", action="version", version=f"plimsoll {version()}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
     return parser
 
 
