@@ -70,9 +70,9 @@ def _refused(refused: Refusal) -> Finding:
         "v_f16": Fix("Keep V in f16", "type_v", "f16"),
         "kv_f16": Fix("Keep the cache in f16", "type_k", "f16"),
         "kv_same": Fix("Use one type for K and V", "type_v", "same"),
-        "fewer_sequences": Fix("Use 256 sequences", "sequences", 256),
+        "fewer_sequences": Fix("256 chats at once", "sequences", 256),
         "context": Fix("Choose a context", "context", 4096),
-        "one_sequence": Fix("Use one sequence", "sequences", 1),
+        "one_sequence": Fix("One chat at once", "sequences", 1),
         "flash_off": Fix("Turn flash attention off", "flash_attention", "off"),
     }
     fix = fixes.get(refused.fix)
@@ -170,7 +170,7 @@ def _model(facts: ModelFacts, load: LoadSettings, memory: MemoryPlan) -> list[Fi
             Finding(
                 "beyond_trained",
                 "warning",
-                f"The model was trained for {trained:,} tokens; answers get worse beyond them.",
+                f"The model was trained for {trained:,} tokens; replies get worse beyond them.",
                 fixes=(Fix(f"Use {trained:,}", "context", trained),),
             )
         )

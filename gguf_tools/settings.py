@@ -163,7 +163,9 @@ def refusal(shape: Hyperparameters, settings: LoadSettings) -> Refusal | None:
     """
     k, v = cache_type(settings.type_k), cache_type(settings.type_v)
     if settings.sequences > _MAX_SEQUENCES:
-        return Refusal(f"At most {_MAX_SEQUENCES} sequences fit one context.", "fewer_sequences")
+        return Refusal(
+            f"At most {_MAX_SEQUENCES} chats at once fit one context.", "fewer_sequences"
+        )
     if not settings.context and not shape.context_length:
         return Refusal("The file doesn't say its context length: choose one.", "context")
     if (shape.mla or shape.architecture == "deepseek4") and k is not v:
@@ -216,7 +218,7 @@ def _aborts(
         return Refusal("The engine can't run this architecture without sliding windows.", "none")
     if arch in {"t5", "t5encoder"} and settings.sequences > 1 and not settings.unified:
         return Refusal(
-            "The engine can't run this architecture with several sequences.", "one_sequence"
+            "The engine can't run this architecture with several chats at once.", "one_sequence"
         )
     if arch == "plm" and flash:
         return Refusal("The engine can't run this architecture with flash attention.", "flash_off")

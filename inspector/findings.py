@@ -247,7 +247,7 @@ def _reread(session: Session, window: int) -> str:
     rate = session.prefill_per_s
     if not rate:
         return ""
-    return f"Reading a full window takes about {window / rate:.0f} s."
+    return f"Reading a full context takes about {window / rate:.0f} s."
 
 
 # --- speed

@@ -334,7 +334,9 @@ def _model_rows(model: ModelRecord, plan: PlanRecord) -> list[ModelRow]:
             )
         )
     rows.append(
-        ModelRow("KV per token", format_bytes(plan.kv_bytes_per_token), "planned", plan.kv_formula)
+        ModelRow(
+            "KV cache per token", format_bytes(plan.kv_bytes_per_token), "planned", plan.kv_formula
+        )
     )
     if plan.state_bytes:
         rows.append(ModelRow("Recurrent state", format_bytes(plan.state_bytes), "planned"))
@@ -353,7 +355,7 @@ def _model_rows(model: ModelRecord, plan: PlanRecord) -> list[ModelRow]:
     if model.score_matrix_bytes:
         rows.append(
             ModelRow(
-                "Scores of a full window",
+                "Scores of a full context",
                 f"{format_bytes(model.score_matrix_bytes)} a layer",
                 "planned",
                 "what flash attention avoids: tokens² × heads × 2 bytes",

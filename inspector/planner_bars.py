@@ -126,7 +126,7 @@ def _weights_formula(plan: Plan, here: int) -> str:
 def _kv_formula(plan: Plan, settings: PlannerSettings, kv: int, state: int) -> str:
     one = plan.memory.settings.context_sequence
     chats = settings.conversations
-    many = f" × {chats:,} conversations" if chats > 1 else ""
+    many = f" × {chats:,} chats" if chats > 1 else ""
     text = f"{kv_formula(plan)}; × {one:,} tokens{many} = {format_bytes(plan.memory.kv_bytes)}"
     if kv < plan.memory.kv_bytes:
         text += f", {format_bytes(kv)} of it here"

@@ -190,7 +190,7 @@ def beyond_phrases(trained: int | None, asked: int) -> list[Phrase]:
     return [
         _say(
             "%1 tokens are asked for and the model was trained for %2: further positions are new "
-            "to it, so answers get worse there, or need RoPE scaling, which costs some quality "
+            "to it, so replies get worse there, or need RoPE scaling, which costs some quality "
             "everywhere.",
             f"{asked:,}",
             f"{trained:,}",
@@ -210,7 +210,7 @@ def _context(row: RowPlan) -> list[Phrase]:
     if row.cause == "weights":
         return [_say("Weights and buffers leave no room for a cache.")]
     many = row.plan.memory.settings.streams
-    said = [_say("%1 tokens for each conversation", f"{row.context_breaks:,}")]
+    said = [_say("%1 tokens for each chat", f"{row.context_breaks:,}")]
     if many > 1:
         said = [_say("%1 tokens for each of %2", f"{row.context_breaks:,}", f"{many:,}")]
     if row.cause == "nothing":
@@ -227,7 +227,7 @@ def users_phrases(row: RowPlan) -> list[Phrase]:
     one = tokens(settings.context_sequence)
     if row.users is None:
         return [_say("Unknown, as the free memory is.")]
-    said = [_say("%1 conversations of %2 fit at once", f"{row.users:,}", one)]
+    said = [_say("%1 chats of %2 fit at once", f"{row.users:,}", one)]
     each = row.plan.memory.kv_bytes / settings.streams
     state = row.plan.memory.state_bytes / settings.sequences
     said.append(
@@ -340,7 +340,7 @@ def balance_phrases(row: RowPlan) -> list[Phrase]:
     if balance.conversations is not None and balance.conversations > 1:
         said.append(
             _say(
-                "About %1 conversations with short caches would use all of its arithmetic.",
+                "About %1 chats with short caches would use all of its arithmetic.",
                 f"{balance.conversations:,}",
             )
         )

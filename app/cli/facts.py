@@ -96,7 +96,7 @@ def _as_text(facts: ModelFacts) -> str:
         ("Vocabulary", _shown(facts.vocab_size, " tokens")),
         ("Weights", format_bytes(facts.weights_bytes)),
         ("Read per token", format_bytes(facts.bytes_read_per_token)),
-        ("KV per token (f16)", format_bytes(facts.kv_bytes_per_token)),
+        ("KV cache per token (f16)", format_bytes(facts.kv_bytes_per_token)),
         ("Chat template", "yes" if facts.chat_template else "no"),
         ("Tensor types", _types_line(facts)),
     ]

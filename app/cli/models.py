@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +30,7 @@ from gguf_tools.units import format_bytes, format_count, format_figure
 __all__ = ["add_arguments", "run"]
 
 EXIT_ENGINE: Final = 4
-_HEADINGS: Final = ("NAME", "QUANT", "SIZE", "PARAMETERS", "CONTEXT", "ARCHITECTURE", "FOUND IN")
+_HEADINGS: Final = ("NAME", "VARIANT", "SIZE", "PARAMETERS", "CONTEXT", "ARCHITECTURE", "FOUND IN")
 _FIT_HEADINGS: Final = ("FITS", "MAX CONTEXT", "DECODE", "PREFILL")
 _VERDICTS: Final = {"fits": "yes", "tight": "tight", "too_large": "no", "unknown": "unknown"}
 _WIDEST_NAME: Final = 44
@@ -103,7 +104,11 @@ def _print(library: Arranged, fits: Fits, folder: Path) -> None:
     headings = (*_HEADINGS[:-1], *(_FIT_HEADINGS if fits else ()), _HEADINGS[-1])
     rows = [headings]
     for group in library.groups:
-        rows += [_row(group, entry, fits) for entry in group.variants]
+        types = Counter(entry.quantization for entry in group.variants)
+        rows += [
+            _row(group, entry, fits, alone=types[entry.quantization] == 1)
+            for entry in group.variants
+        ]
     if len(rows) > 1:
         _print_table(rows)
     else:
@@ -171,7 +176,8 @@ def _plain(
     return found
 
 
-def _row(group: ModelGroup, entry: ModelEntry, fits: Fits) -> tuple[str, ...]:
+def _row(group: ModelGroup, entry: ModelEntry, fits: Fits, *, alone: bool) -> tuple[str, ...]:
+    """Return a variant's cells; one that is not ``alone`` with its name is told by its path."""
     name = shown(group.title)
     if len(name) > _WIDEST_NAME:
         name = f"{name[: _WIDEST_NAME - 1]}…"
@@ -184,7 +190,7 @@ def _row(group: ModelGroup, entry: ModelEntry, fits: Fits) -> tuple[str, ...]:
         f"{entry.context_length:,}" if entry.context_length else "–",
         shown(entry.architecture or "–"),
         *(() if fit is None else _fit_cells(fit)),
-        shown(entry.source),
+        shown(entry.source if alone else f"{entry.source} · {entry.path}"),
     )
 
 

@@ -236,9 +236,9 @@ _DRAFT_AT = 5  # the column of a draft model, where there is one
 
 def _as_text(plan: Plan) -> str:
     settings = plan.memory.settings
-    plural = "s" if settings.sequences != 1 else ""
+    chats = "1 chat" if settings.sequences == 1 else f"{settings.sequences} chats at once"
     asked = (
-        f"context {settings.context:,} tokens, {settings.sequences} sequence{plural}, cache in "
+        f"context {settings.context:,} tokens, {chats}, KV cache in "
         f"{settings.kv.type_k.name.lower()}, {plan.layers_offloaded} layers offloaded"
     )
     lines = [shown(f"{plan.facts.shown_name} on {plan.machine.name}"), f"  {asked}", ""]

@@ -40,7 +40,7 @@ APP_TABLE: Final[tuple[Setting, ...]] = (
         "app",
         "Appearance",
         "Width of the transcript",
-        "Longest line of a conversation.",
+        "Longest line of a chat.",
         "int",
         760,
         "now",
@@ -95,7 +95,7 @@ APP_TABLE: Final[tuple[Setting, ...]] = (
         "app",
         "Chat",
         "System prompt of new chats",
-        "What a model is told before the conversation. Each chat can have its own.",
+        "What a model is told before a chat begins. Each chat can have its own.",
         "text",
         "",
         "now",
@@ -114,7 +114,7 @@ APP_TABLE: Final[tuple[Setting, ...]] = (
         "overflow",
         "app",
         "Chat",
-        "When a chat outgrows the window",
+        "When a chat outgrows the context",
         "Leave out the oldest turns (the system prompt stays, a line marks the place), or "
         "ask before each message.",
         "choice",
@@ -216,8 +216,8 @@ APP_TABLE: Final[tuple[Setting, ...]] = (
         "versions_at_once",
         "app",
         "Chat",
-        "Versions at once",
-        "How many versions 'Several versions at once' writes. One reading of the weights serves "
+        "Several replies",
+        "How many replies 'Several replies at once' writes. One reading of the weights serves "
         "them all, so they cost little more time than one.",
         "int",
         3,

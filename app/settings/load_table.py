@@ -259,7 +259,7 @@ LOAD_TABLE: Final[tuple[Setting, ...]] = (
         "load",
         "Format",
         "Chat format",
-        "How a conversation is written for the model.",
+        "How a chat is written for the model.",
         "text",
         None,
         "next load",

@@ -99,7 +99,7 @@ SAMPLING_TABLE: Final[tuple[Setting, ...]] = (
         minimum=1,
         maximum=1_000_000,
         unit="tokens",
-        none_label="until the window is full",
+        none_label="until the context is full",
     ),
     Setting(
         "stop",
@@ -171,7 +171,7 @@ SAMPLING_TABLE: Final[tuple[Setting, ...]] = (
         "sampling",
         "Repetition",
         "DRY strength",
-        "Discourages sequences that repeat the conversation; 0 is off.",
+        "Discourages words that repeat the chat; 0 is off.",
         "float",
         0.0,
         "next reply",

@@ -100,7 +100,7 @@ def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
                 _tr("decode"),
                 _rate(stats.decode_per_s),
                 _tr("tok/s"),
-                tip=_tr("Generated tokens after the first, over their time."),
+                tip=_tr("Tokens of the reply after the first, over their time."),
             )
         )
     if stats.accepted_share is not None:
@@ -191,7 +191,7 @@ def _note(message: Message) -> str:
     if message.role == "user":
         return ""
     if message.state == "failed":
-        return message.stop_reason or _tr("There is no answer.")
+        return message.stop_reason or _tr("There is no reply.")
     if message.state in {"interrupted", "streaming"}:
         return message.stop_reason or _tr("Interrupted: the program or the engine ended here.")
     return _tr(_NOTES[message.stop_reason]) if message.stop_reason in _NOTES else ""

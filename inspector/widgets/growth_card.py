@@ -70,9 +70,9 @@ class GrowthCard(Card):
         if view.fitting_conversations:
             count = view.fitting_conversations
             text = (
-                self.tr("1 more conversation like this")
+                self.tr("1 more chat like this")
                 if count == 1
-                else fill(self.tr("%1 more conversations like this"), grouped(count))
+                else fill(self.tr("%1 more chats like this"), grouped(count))
             )
             parts.append(text)
         return joined(parts)
@@ -86,7 +86,7 @@ class GrowthCard(Card):
         if all(tokens == 0 for _, tokens in ends):
             return self.tr("The budget has no room for a cache of any type.")
         if all(tokens is None for _, tokens in ends):
-            return self.tr("The whole window fits into the budget.")
+            return self.tr("The whole context fits into the budget.")
         parts = [
             fill(self.tr("%1 at %2"), name, tokens_short(tokens))
             for name, tokens in ends
@@ -94,7 +94,7 @@ class GrowthCard(Card):
         ]
         beyond = ", ".join(name for name, tokens in ends if tokens is None)
         if beyond:
-            parts.append(fill(self.tr("%1 beyond the window"), beyond))
+            parts.append(fill(self.tr("%1 beyond the context"), beyond))
         return fill(self.tr("Budget ends: %1"), joined(parts))
 
     def _trained(self, view: GrowthView) -> str:

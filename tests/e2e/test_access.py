@@ -160,7 +160,7 @@ def test_tab_follows_what_is_read(program: Program) -> None:
     names = [name_of(widget) for widget in reached]
     first = names.index("New chat")
     names = names[first:] + names[:first]
-    order = ["New chat", "Search all chats", "Models", "Settings", "Conversation", "Regenerate"]
+    order = ["New chat", "Search all chats", "Models", "Settings", "Transcript", "Regenerate"]
     order += ["Message", "Attach", "Memory budget", "Speed"]
     places = [next(n for n, name in enumerate(names) if name.startswith(w)) for w in order]
     assert places == sorted(places), names

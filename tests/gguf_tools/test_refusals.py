@@ -30,7 +30,7 @@ def facts_of(tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("family", "load", "fix", "words"),
     [
-        ("dense", LoadSettings(sequences=257), "fewer_sequences", "At most 256 sequences"),
+        ("dense", LoadSettings(sequences=257), "fewer_sequences", "At most 256 chats"),
         ("latent", LoadSettings(type_k="q8_0"), "kv_same", "the same cache type for K and V"),
         (
             "dense",
@@ -42,7 +42,7 @@ def facts_of(tmp_path: Path) -> Any:
             "encoder_decoder",
             LoadSettings(sequences=2),
             "one_sequence",
-            "with several sequences",
+            "with several chats at once",
         ),
         ("gemma4_experts", LoadSettings(), None, ""),
     ],

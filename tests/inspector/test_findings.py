@@ -116,7 +116,7 @@ def test_the_end_of_the_window_is_told_in_time(
     assert finding.fixes[0].changes == {"n_ctx": 3000}
     assert finding.fixes[0].effect.startswith("takes ") or finding.fixes[0].effect == ""
     assert finding.fixes[1].action == "new_chat"
-    assert "Reading a full window takes" in finding.cost
+    assert "Reading a full context takes" in finding.cost
 
 
 def test_a16_quantised_v_without_flash_attention(session: Session) -> None:

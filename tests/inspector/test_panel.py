@@ -147,7 +147,7 @@ def test_model_card_tells_where_each_figure_comes_from(plan_of: PlanOf) -> None:
     assert card_view.title == "llama · GGUF v3"
     rows = {row.label: row for row in card_view.rows}
     assert rows["Layers · heads · KV heads"].value == "2 · 4 · 2 (GQA 2:1)"
-    assert rows["KV per token"].basis == "planned"
+    assert rows["KV cache per token"].basis == "planned"
     assert rows["Trained for"].basis == "file"
     metadata = {row.key: row for row in card_view.metadata}
     assert metadata["general.architecture"].value == "llama"

@@ -157,7 +157,7 @@ def test_how_long_a_context() -> None:
     formula = "2 (K and V) × 32 layers × 8 KV heads × 128 values × 2 B (f16) = 131,072 B a token"
     whole = [str(item) for item in context_phrases(row(box()))]
     assert whole == [
-        "131,072 tokens for each conversation",
+        "131,072 tokens for each chat",
         "The model was trained for no more; the memory would hold it.",
         formula,
     ]
@@ -175,7 +175,7 @@ def test_how_long_a_context() -> None:
 def test_how_many_conversations() -> None:
     found = row(box(), context=8192)
     assert [str(item) for item in users_phrases(found)] == [
-        "19 conversations of 8K fit at once",
+        "19 chats of 8K fit at once",
         "They share the weights; each has a cache of its own: 1.00 GiB.",
     ]
     several = row(box(), context=8192, conversations=4)
@@ -243,7 +243,7 @@ def test_operations_a_byte() -> None:
             "Decoding asks for 3.6 operations a byte, this machine can do 100: "
             "it waits for its memory."
         ),
-        "About 28 conversations with short caches would use all of its arithmetic.",
+        "About 28 chats with short caches would use all of its arithmetic.",
     ]
     prefill = str(prefill_phrase(row(box())))
     assert prefill.startswith("A prompt, 512 tokens at a time, asks for 1,82")

@@ -71,7 +71,7 @@ def _figures(message: Message) -> str:
         return ""
     figures = [f"{stats.reply_tokens} tokens"]
     if stats.decode_per_s is not None:
-        figures.append(f"{stats.decode_per_s:.1f} tokens/s")
+        figures.append(f"{stats.decode_per_s:.1f} tok/s")
     figures.append(f"prompt {stats.prompt_tokens} tokens, {stats.reused_tokens} of them reused")
     return " · ".join(figures)
 

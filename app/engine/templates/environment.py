@@ -262,7 +262,7 @@ def _classify(error: Exception) -> tuple[TemplateErrorKind, str]:
         case SecurityError():
             return "refused", f"The chat template was refused: {text}"
         case _RaisedError():
-            return "raised", f"The chat template refuses this conversation: {text}"
+            return "raised", f"The chat template refuses this chat: {text}"
         case jinja2.UndefinedError():
             return "undefined", f"The chat template needs something that is missing: {text}"
         case jinja2.TemplateError():

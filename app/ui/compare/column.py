@@ -115,7 +115,7 @@ class AnswerCard(QFrame):
             self._say("", view.doing)
         self._mark_differences()
         self._figures.setText(self._figure_line())
-        name = self.tr("Answer of {0}").format(view.label)
+        name = self.tr("Reply of {0}").format(view.label)
         self.setAccessibleName(name)
         self.text.setAccessibleName(name)
 
@@ -143,7 +143,7 @@ class AnswerCard(QFrame):
         is_it = view.is_next_reference or (view.is_reference and not view.gives_way)
         reference.setEnabled(not is_it and not self._running)
         reference.triggered.connect(lambda: self.reference_wanted.emit(view.key))
-        copy = menu.addAction(self.tr("Copy the answer"))
+        copy = menu.addAction(self.tr("Copy the reply"))
         copy.setEnabled(bool(view.answer))
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(view.answer))
         remove = menu.addAction(self.tr("Take out"))
@@ -170,7 +170,7 @@ class AnswerCard(QFrame):
             self._reference.setToolTip(self.tr("The next run holds the others against it."))
         else:
             self._reference.setText(self.tr("reference"))
-            self._reference.setToolTip(self.tr("The other answers and tokens are held against it."))
+            self._reference.setToolTip(self.tr("The other replies and tokens are held against it."))
 
     # --- inner
 

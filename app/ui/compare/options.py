@@ -22,7 +22,7 @@ from app.ui.theme import ThemeManager
 
 __all__ = ["COMPARE_SETTINGS", "CompareOptionsDialog", "default_options"]
 
-_ANSWER: Final = "Answer"
+_ANSWER: Final = "Reply"
 _MEMORY: Final = "Memory"
 _RUN: Final = "Run"
 _QUALITY: Final = "Quality"
@@ -80,8 +80,8 @@ COMPARE_SETTINGS: Final = (
     _own(
         "max_tokens",
         _ANSWER,
-        "Longest answer",
-        "Answers are cut there.",
+        "Longest reply",
+        "Replies are cut there.",
         "int",
         200,
         minimum=8,
@@ -114,8 +114,8 @@ COMPARE_SETTINGS: Final = (
         "measure_rates",
         _RUN,
         "Measure rates apart",
-        "After the answer, prefill and decode are measured at the same depth for all variants, a "
-        "few seconds each. Without it rates are those of the answers.",
+        "After the reply, prefill and decode are measured at the same depth for all variants, a "
+        "few seconds each. Without it rates are those of the replies.",
         "bool",
         True,
     ),

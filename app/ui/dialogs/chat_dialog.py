@@ -73,7 +73,7 @@ class ChatDialog(QDialog):
         prompt_label.setProperty("kind", "strong")
         self._prompt = QPlainTextEdit(self)
         self._prompt.setTabChangesFocus(True)
-        self._prompt.setPlaceholderText(self.tr("What the model is told before the conversation"))
+        self._prompt.setPlaceholderText(self.tr("What the model is told before the chat begins"))
         self._prompt.setAccessibleName(self.tr("System prompt"))
         self._prompt.setFixedHeight(theme.px(104))
         self._prompt.setPlainText(settings.system_prompt)

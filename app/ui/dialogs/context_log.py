@@ -51,12 +51,12 @@ class ContextLogDialog(QDialog):
         theme = themes.theme
         text = QLabel(
             self.tr(
-                "The chat outgrew the model's window {0} times. The messages are still here; the "
+                "The chat outgrew the model's context {0} times. The messages are still here; the "
                 "model no longer sees them. A longer context brings them back."
             ).format(len(entries))
             if len(entries) != 1
             else self.tr(
-                "The chat outgrew the model's window once. The messages are still here; the model "
+                "The chat outgrew the model's context once. The messages are still here; the model "
                 "no longer sees them. A longer context brings them back."
             ),
             self,
@@ -94,7 +94,7 @@ class ContextLogDialog(QDialog):
         item = QTreeWidgetItem(
             [
                 when,
-                self.tr("{0} messages, of a window of {1} tokens").format(
+                self.tr("{0} messages, of a context of {1} tokens").format(
                     count, grouped(entry.limit_tokens)
                 ),
                 grouped(entry.tokens),

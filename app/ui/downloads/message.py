@@ -35,7 +35,7 @@ class MessagePanel(EmptyState):
         """Say something else."""
         self._view = view
         self.say(view.title, view.text, view.icon)
-        self.set_progress(None, busy=view.busy, name=self.tr("Waiting for an answer"))
+        self.set_progress(None, busy=view.busy, name=self.tr("Waiting for huggingface.co"))
         self.button.setText(view.label)
         self.button.setVisible(bool(view.label))
 

@@ -31,7 +31,7 @@ class BatchingChart(Chart):
         self._points: tuple[Rates, ...] = ()
         self._top = 1.0
         self._step = 1.0
-        self.setAccessibleName(self.tr("Tokens per second of more conversations"))
+        self.setAccessibleName(self.tr("Tokens per second of more chats"))
 
     @property
     def curve(self) -> BatchingCurve | None:
@@ -62,7 +62,7 @@ class BatchingChart(Chart):
         if not self._points:
             return ""
         first, last = self._points[0], self._points[-1]
-        text = self.tr("One conversation: %1 tok/s at most; %2 together: %3.")
+        text = self.tr("One chat: %1 tok/s at most; %2 together: %3.")
         values = (_rate(first), grouped(last.conversations), _rate(last))
         for place, value in enumerate(values, start=1):
             text = text.replace(f"%{place}", value)
@@ -108,7 +108,7 @@ class BatchingChart(Chart):
         if point is None or curve is None:
             return []
         count = point.conversations
-        lines = [self.tr("%1 conversations at once").replace("%1", grouped(count))]
+        lines = [self.tr("%1 chats at once").replace("%1", grouped(count))]
         lines.append(
             self.tr("At most %1 tok/s in all, %2 for each")
             .replace("%1", _rate(point))

@@ -93,7 +93,7 @@ class PlannerForm(QFrame):
             field(self.tr("Model"), self.model),
             field(self.tr("Context, tokens"), self.context, self.context_slider),
             field(self.tr("KV cache type"), self.cache),
-            field(self.tr("Conversations at once"), self.chats, self.chats_slider),
+            field(self.tr("Chats at once"), self.chats, self.chats_slider),
             field(self.tr("Layers on GPU"), self.layers, self.experts),
             field(self.tr("Batch, tokens"), self.batch),
             field(self.tr("Flash attention"), self.flash, self.own),

@@ -101,7 +101,7 @@ class GrowthChart(Chart):
         if point is None or curve is None:
             return []
         lines = [
-            self.tr("%1 tokens a conversation").replace("%1", grouped(point.tokens)),
+            self.tr("%1 tokens a chat").replace("%1", grouped(point.tokens)),
             self.tr("Weights %1").replace("%1", format_bytes(point.weights_bytes)),
             self.tr("Cache %1").replace("%1", format_bytes(point.cache_bytes)),
             self.tr("Buffers and overhead %1").replace("%1", format_bytes(point.rest_bytes)),

@@ -49,11 +49,11 @@ class TableHead(QWidget):
             "verdict": (self.tr("Verdict"), self.tr("Whether it fits, and what breaks first.")),
             "context": (
                 self.tr("Context") if narrow else self.tr("Max context"),
-                self.tr("The longest context of a conversation that fits, in tokens."),
+                self.tr("The longest context of a chat that fits, in tokens."),
             ),
             "users": (
                 self.tr("Users"),
-                self.tr("Conversations of this context that fit at once."),
+                self.tr("Chats of this context that fit at once."),
             ),
             "ceiling": (
                 self.tr("Ceiling"),

@@ -188,7 +188,7 @@ def table_view(record: ComparisonRecord) -> TableView:
 
 def _marks(rows: Sequence[VariantRow]) -> tuple[str, ...]:
     """Return what the marks in the table and in the answers mean."""
-    marks = [_tr("Marked words differ from the reference's answer.")]
+    marks = [_tr("Marked words differ from the reference's reply.")]
     sources = dict.fromkeys(row.requantized_from for row in rows if row.requantized_from)
     if sources:
         marks.append(_tr("* requantised from {0}.").format(", ".join(map(str, sources))))

@@ -52,7 +52,7 @@ def _rows(facts: ModelFacts) -> list[DetailRow]:
         if value:
             rows.append(DetailRow(label, value, hint or _tr("Read from the file.")))
 
-    add(_tr("Name in the file"), facts.name)
+    add(_tr("Own name"), facts.name, _tr("From the file's metadata."))
     add(_tr("Kind"), facts.kind)
     add(_tr("Architecture"), f"{facts.architecture} · GGUF v{facts.header.version}")
     parameters = format_count(facts.parameters)
@@ -87,7 +87,8 @@ def _rows(facts: ModelFacts) -> list[DetailRow]:
         text = format_bytes(facts.bytes_read_per_token)
         add(_tr("Weights read per token"), text, predicted)
     if facts.kv_bytes_per_token:
-        add(_tr("Cache per token (f16)"), format_bytes(facts.kv_bytes_per_token), predicted)
+        with_f16 = _tr("With a cache in f16; follows from the file.")
+        add(_tr("KV cache per token"), format_bytes(facts.kv_bytes_per_token), with_f16)
     if len(facts.files) > 1:
         add(_tr("Files"), grouped(len(facts.files)))
     return rows

@@ -59,8 +59,10 @@ def _said(entry: ModelEntry) -> tuple[str, str | None]:
 
 
 def _view(entry: ModelEntry, loaded: str | None, *, alone: bool) -> views.ModelEntry:
-    # Two files of one name and type are told apart by what they are called on the disk.
-    found_in = entry.source if alone else f"{entry.source} · {entry.path.name}"
+    # Two files of one name and type are told apart by where they lie on the disk.
+    found_in = entry.source
+    if not alone:
+        found_in = f"{found_in} · {entry.path.parent.name}/{entry.path.name}"
     return views.ModelEntry(
         key=str(entry.path),
         name=entry.shown_name,

@@ -78,7 +78,7 @@ def model_title(scenario: Scenario, name: str) -> str:
     if settings.cache_type != "f16":
         parts.append(settings.cache_type)
     if settings.conversations > 1:
-        parts.append(filled(_tr("%1 conversations"), (grouped(settings.conversations),)))
+        parts.append(filled(_tr("%1 chats"), (grouped(settings.conversations),)))
     if settings.experts_on_cpu:
         parts.insert(1, _tr("experts in RAM"))
     return " · ".join(parts)

@@ -37,7 +37,7 @@ class DropTarget(QObject):
         event.acceptProposedAction()
         self.hint.show_over(
             self._covered,
-            self.tr("Drop to open this model") if models else self.tr("Drop to attach"),
+            self.tr("Drop to load this model") if models else self.tr("Drop to attach"),
         )
 
     def leave(self) -> None:

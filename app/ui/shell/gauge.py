@@ -119,18 +119,18 @@ class ContextGauge(QWidget):
 
     def _explanation(self, use: ContextUse) -> str:
         lines = [
-            self.tr("%1 of %2 tokens of the model's window are used (%3 %).")
+            self.tr("%1 of %2 tokens of the model's context are used (%3 %).")
             .replace("%1", grouped(use.used_tokens))
             .replace("%2", grouped(use.limit_tokens))
             .replace("%3", percent(use.share))
         ]
         if use.dropped_messages > 0:
             lines.append(
-                self.tr("%1 messages (%2 tokens) have left the window.")
+                self.tr("%1 messages (%2 tokens) have left the context.")
                 .replace("%1", grouped(use.dropped_messages))
                 .replace("%2", grouped(use.dropped_tokens))
                 if use.dropped_messages > 1
-                else self.tr("One message (%1 tokens) has left the window.").replace(
+                else self.tr("One message (%1 tokens) has left the context.").replace(
                     "%1", grouped(use.dropped_tokens)
                 )
             )

@@ -52,8 +52,8 @@ CONTROLS: Final = (
     Control(
         "regenerate_several",
         "several",
-        "Several versions at once",
-        "Answer again in several versions at once",
+        "Several replies at once",
+        "Answer again with several replies at once",
         word=False,
     ),
     Control("continue", "continue", "Continue", "Go on where the reply ends"),

@@ -18,7 +18,7 @@ class EndButton(QAbstractButton):
     def __init__(self, host: RowHost, parent: QWidget) -> None:
         super().__init__(parent)
         self._host = host
-        self.setAccessibleName(self.tr("To the end of the conversation"))
+        self.setAccessibleName(self.tr("To the end of the chat"))
         self.setToolTip(self.tr("To the end (End)"))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)

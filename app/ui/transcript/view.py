@@ -74,7 +74,7 @@ class Transcript(QAbstractScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName(self.tr("Conversation"))
+        self.setAccessibleName(self.tr("Transcript"))
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.verticalScrollBar().setSingleStep(48)
         self._stage = Stage(self, self.viewport(), self._flow, self)

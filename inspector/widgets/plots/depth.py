@@ -1,4 +1,4 @@
-"""Decode rate over the conversation's depth, in the predicted band and below its ceiling."""
+"""Decode rate over the chat's depth, in the predicted band and below its ceiling."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Plot(BasePlot):
         self._band = pg.FillBetweenItem(self._low, self._high)
         for item in (self._band, self._low, self._high, self._ceiling, self._measured):
             self.item.addItem(item)
-        self.setAccessibleName(self.tr("Decode rate over the conversation's depth"))
+        self.setAccessibleName(self.tr("Decode rate over the chat's depth"))
         self.restyle()
 
     def set_view(self, view: SpeedView) -> None:

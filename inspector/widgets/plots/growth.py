@@ -225,7 +225,7 @@ class Plot(BasePlot):
             lines.append(
                 fill(self.tr("The budget ends at %1 tokens."), grouped(view.budget_tokens))
             )
-        lines.append(fill(self.tr("The window ends at %1 tokens."), grouped(view.window_tokens)))
+        lines.append(fill(self.tr("The context ends at %1 tokens."), grouped(view.window_tokens)))
         return lines
 
 

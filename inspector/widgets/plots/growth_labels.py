@@ -130,7 +130,7 @@ class GrowthLabels:
             )
         if view.window_tokens < ends.last_tokens:
             texts["window"] = (
-                fill(_tr("window %1"), tokens_short(view.window_tokens)),
+                fill(_tr("context %1"), tokens_short(view.window_tokens)),
                 "dim",
             )
         for number, other in enumerate(view.alternatives):

@@ -40,16 +40,28 @@ def test_a_table_and_what_is_wrong_with_the_rest(
     assert run() == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == [
-        "NAME", "QUANT", "SIZE", "PARAMETERS", "CONTEXT", "ARCHITECTURE", "FOUND", "IN",
+        "NAME", "VARIANT", "SIZE", "PARAMETERS", "CONTEXT", "ARCHITECTURE", "FOUND", "IN",
     ]  # fmt: skip
     assert any(
-        line.startswith("SmolLM2 135M Instruct") and "93.8 MiB" in line and "8,192" in line
+        line.startswith("SmolLM2-135M-Instruct") and "93.8 MiB" in line and "8,192" in line
         for line in lines
     )
     assert any(line.startswith("Tiny Test") and line.endswith("Plimsoll") for line in lines)
     assert "Not for chat:" in lines
     assert lines[-2].strip() == str(tmp_path / "broken.gguf")
     assert "empty" in lines[-1]
+
+
+def test_two_files_of_one_name_are_told_apart(
+    paths: Paths, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [paths.models / folder / "Same-1M-F32.gguf" for folder in ("a", "b")]
+    for file in files:
+        write_tiny_model(file, TinyModel(name="x"))
+    assert run() == 0
+    lines = capsys.readouterr().out.splitlines()
+    same = [line for line in lines if line.startswith("Same-1M")]
+    assert [line.rpartition(" · ")[2] for line in same] == [str(file) for file in files]
 
 
 def test_json(starter: Path, capsys: pytest.CaptureFixture[str]) -> None:

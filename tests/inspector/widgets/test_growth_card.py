@@ -25,7 +25,7 @@ def test_room_and_the_budgets_end_of_every_type(card: GrowthCard) -> None:
     assert card.header.summary == "128 KiB / token · planned"
     assert "2 × 32 layers × 8 KV heads" in card.header.toolTip()
     assert card.fits.text() == "5,180 more tokens fit"
-    assert card.ends.text() == "Budget ends: f16 at 26,214 · q8_0, q4_0 beyond the window"
+    assert card.ends.text() == "Budget ends: f16 at 26,214 · q8_0, q4_0 beyond the context"
     assert card.trained.text() == ""
 
 
@@ -33,8 +33,8 @@ def test_room_and_the_budgets_end_of_every_type(card: GrowthCard) -> None:
     ("conversations", "text"),
     [
         (None, "5,180 more tokens fit"),
-        (1, "5,180 more tokens fit · 1 more conversation like this"),
-        (12, "5,180 more tokens fit · 12 more conversations like this"),
+        (1, "5,180 more tokens fit · 1 more chat like this"),
+        (12, "5,180 more tokens fit · 12 more chats like this"),
     ],
 )
 def test_conversations(card: GrowthCard, conversations: int | None, text: str) -> None:
@@ -44,7 +44,7 @@ def test_conversations(card: GrowthCard, conversations: int | None, text: str) -
 
 def test_all_of_the_window_fits_or_none(card: GrowthCard) -> None:
     card.set_view(replace(SPLIT_GROWTH, budget_tokens=None))
-    assert card.ends.text() == "The whole window fits into the budget."
+    assert card.ends.text() == "The whole context fits into the budget."
     none = tuple(replace(other, budget_tokens=0) for other in SPLIT_GROWTH.alternatives)
     card.set_view(replace(SPLIT_GROWTH, budget_tokens=0, alternatives=none))
     assert card.ends.text() == "The budget has no room for a cache of any type."

@@ -31,7 +31,7 @@ hm
 
 A mark on a hull.
 
-*12 tokens · 22.0 tokens/s · prompt 100 tokens, 60 of them reused*
+*12 tokens · 22.0 tok/s · prompt 100 tokens, 60 of them reused*
 
 ## You
 

@@ -55,7 +55,7 @@ def test_the_crosshair_moves_by_keyboard_and_explains(qtbot: QtBot, themes: Them
     chart.setFocus()
     QTest.keyClick(chart, Qt.Key.Key_Right)
     said = chart.accessibleDescription()
-    assert "65,536 tokens a conversation" in said
+    assert "65,536 tokens a chat" in said
     assert "Cache 8.00 GiB" in said
     assert "more than the 8.00 GiB there is" in said
     QTest.keyClick(chart, Qt.Key.Key_Left)
@@ -75,9 +75,9 @@ def test_the_batching_chart_marks_where_the_memory_is_full(
     chart.set_curve(curve)
     chart.grab()
     assert [text for _, text in chart.x_ticks()] == ["1", "2", "4", "8", "16", "32"]
-    assert chart.summary().startswith("One conversation: 190 tok/s at most; 32 together:")
+    assert chart.summary().startswith("One chat: 190 tok/s at most; 32 together:")
     inside = " ".join(chart.explanation(0.0))
-    assert "1 conversations at once" in inside
+    assert "1 chats at once" in inside
     assert "don't fit" not in inside
     assert "don't fit" in " ".join(chart.explanation(1.0))
     place = chart.snapped(0.33)

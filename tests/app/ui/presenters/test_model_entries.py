@@ -25,8 +25,8 @@ def test_order_names_and_twins(tmp_path: Path) -> None:
     shown = picker_entries(entries, loaded=str(one / "Zebra-1B-F32.gguf"))
     assert [item.name for item in shown] == ["Apple-1B", "Apple-1B", "Zebra-1B", "zebra-2B", "aaa"]
     assert [item.found_in for item in shown[:3]] == [
-        "Folder · Apple-1B-F32.gguf",
-        "Folder · Apple-1B.F32.gguf",
+        "Folder · b/Apple-1B-F32.gguf",
+        "Folder · b/Apple-1B.F32.gguf",
         "Folder",
     ]
     assert [item.loaded for item in shown] == [False, False, True, False, False]

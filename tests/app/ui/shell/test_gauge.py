@@ -59,12 +59,12 @@ def test_it_is_hidden_without_a_model_and_says_its_numbers(
     gauge.set_use(ContextUse(21034, 32768))
     assert not gauge.isHidden()
     assert gauge._label.text() == "Context 21,034 / 32,768"
-    assert gauge.toolTip() == "21,034 of 32,768 tokens of the model's window are used (64 %)."
+    assert gauge.toolTip() == "21,034 of 32,768 tokens of the model's context are used (64 %)."
     gauge.set_use(ContextUse(31900, 32768, dropped_messages=4, dropped_tokens=2100))
-    assert "4 messages (2,100 tokens) have left the window." in gauge.toolTip()
+    assert "4 messages (2,100 tokens) have left the context." in gauge.toolTip()
     assert "oldest turns are left out" in gauge.accessibleName()
     gauge.set_use(ContextUse(10, 100, dropped_messages=1, dropped_tokens=7))
-    assert "One message (7 tokens) has left the window." in gauge.toolTip()
+    assert "One message (7 tokens) has left the context." in gauge.toolTip()
     gauge.set_use(None)
     assert gauge.isHidden()
 

@@ -307,7 +307,7 @@ def test_everything_has_a_name(qtbot: QtBot, view: Transcript) -> None:
     view.resize(812, 4000)
     view.set_messages(gallery())
     qtbot.waitUntil(lambda: seen(view, "A reply that was stopped"))
-    assert view.accessibleName() == "Conversation"
+    assert view.accessibleName() == "Transcript"
     unnamed = [b for b in widgets(view, QAbstractButton) if not b.accessibleName()]
     assert unnamed == []
     assert all(row.accessibleName() for row in widgets(view, TextRow))

@@ -1,0 +1,186 @@
+"""One word for one thing: every text that people read, in the window and on the command line.
+
+The list below is the vocabulary. A text that means a thing by another word fails, with the word to
+use. Names of commands, files and formats of other programs are no texts of ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+_ROOT: Final = Path(__file__).parents[1]
+_WHERE: Final = ("app/ui", "app/cli", "app/settings", "app/engine", "inspector", "gguf_tools")
+
+WORDS: Final = (
+    # what is used instead of, a pattern of what is not used, and why
+    (r"\bconversations?\b", "chat", "what is kept, listed and answered"),
+    (r"\bresponses?\b", "reply", "what a model writes"),
+    (
+        r"\b(the|an|its|no|longest|other|each|reference's) answers?\b|\banswers (are|get|of)\b",
+        "reply",
+        "what a model writes; to answer is what it does",
+    ),
+    (r"\bversions? at once\b|\bin several versions\b", "replies", "a version is an alternative"),
+    (r"\bsequences?\b", "chats or replies at once", "a word of the engine"),
+    (
+        r"(?<!sliding[- ])\b(model's|context|of a|left the|whole|beyond the|full) window\b",
+        "context",
+        "the window is the program's",
+    ),
+    (r"\bopen (this|that|the|a|another) model\b", "load", "files and pages are opened"),
+    (r"\bquants?\b", "variant or type", "one file of a model; the type of its weights"),
+    (r"\bquantiz\w+", "quantis…", "British spelling"),
+    (r"\b(color|behavior|gray|center|optimiz\w+|recogniz\w+)\b", "colour…", "British spelling"),
+    (r"\b(key-value|K/V|k-v) cache\b", "KV cache", "the field's term"),
+    (r"\bprompt (processing|evaluation|eval)\b", "prefill", "the field's term"),
+    (
+        r"\b(token )?generation (speed|rate)\b|\bgenerated tokens\b|\bgenerating\b",
+        "decode",
+        "the field's term",
+    ),
+    (r"\b(tokens?/s(ec)?|t/s|tps)\b", "tok/s or tokens per second", "one unit"),
+    (r"\bmicro ?batch\b", "micro-batch", "one spelling"),
+    (r"\boff-load", "offload", "one spelling"),
+    (r"\b(checkpoint|weights) files?\b", "model or file", "what is loaded"),
+    (r"\b(LLM|AI)s?\b", "model", "plain words"),
+    (r"\b(please|sorry|oops)\b", "a sentence that says what to do", "plain words"),
+    (r"\b(laptop|desktop|PC)\b", "computer", "what the program runs on"),
+)
+
+ALLOWED: Final = (
+    "quantize",  # the command
+    "plimsoll quantize",
+    "conversations.json",  # a file of another program
+    "conversation file of LM Studio",
+    "--sequences",
+    "LLM_",  # names of environment variables and of llama.cpp
+)
+
+_TEXTS: Final = frozenset(
+    {"Refusal", "tr", "_tr", "translate", "say", "_say", "note", "told", "fill", "filled", "Phrase"}
+    | {
+        "ModelRow",
+        "Setting",
+        "_own",
+        "ActionSpec",
+        "Control",
+        "Choice",
+        "Notice",
+        "Command",
+        "Finding",
+        "Fix",
+    }
+    | {"FixRecord", "FindingRecord", "Segment", "MessageView", "ValueError", "EngineFailure"}
+)
+_HELP: Final = frozenset({"help", "description", "epilog", "label", "text", "title", "tooltip"})
+
+
+def _constants(node: ast.AST) -> Iterator[tuple[int, str]]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            yield part.lineno, part.value
+
+
+def _texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the texts that are handed to what translates, shows or prints them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _TEXTS:
+                for argument in node.args:
+                    yield from _constants(argument)
+            for keyword in node.keywords:
+                if keyword.arg in _HELP:
+                    yield from _constants(keyword.value)
+
+
+def _faults(text: str) -> list[str]:
+    for allowed in ALLOWED:
+        text = text.replace(allowed, "")
+    return [
+        f"{found[0]!r}: say {better} ({why})"
+        for pattern, better, why in WORDS
+        if (found := re.search(pattern, text, re.IGNORECASE))
+    ]
+
+
+def _is_sentence(text: str) -> bool:
+    """Tell a text for people from a key: it has a space, or begins like a sentence."""
+    return " " in text or text[:1].isupper()
+
+
+@pytest.mark.parametrize("where", _WHERE)
+def test_texts_use_one_word_for_one_thing(where: str) -> None:
+    faults = []
+    read = 0
+    for path in sorted((_ROOT / where).rglob("*.py")):
+        for line, text in _texts(ast.parse(path.read_text("utf-8"))):
+            if _is_sentence(text):
+                read += 1
+                faults += [f"{path.relative_to(_ROOT)}:{line}: {word}" for word in _faults(text)]
+    assert read > 20
+    assert not faults, "\n".join(faults)
+
+
+def test_help_of_every_command_uses_the_same_words() -> None:
+    from app.cli import COMMANDS, parser_for
+
+    faults = {
+        command.name: words
+        for command in COMMANDS
+        if command.name != "self-test"
+        and (words := _faults(" ".join(parser_for(command).format_help().split())))
+    }
+    assert faults == {}
+
+
+def test_declared_settings_use_the_same_words() -> None:
+    from app.settings import TABLE
+
+    faults = {
+        setting.key: words
+        for setting in TABLE
+        for text in (setting.label, setting.help, setting.none_label or "", *dict(setting.choices))
+        if (words := _faults(text))
+    }
+    assert faults == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "better"),
+    [
+        ("Export this conversation", "chat"),
+        ("The response was cut", "reply"),
+        ("The answer was cut", "reply"),
+        ("Tokens of the context window", "context"),
+        ("Open this model", "load"),
+        ("Choose a quant", "variant"),
+        ("Quantization", "quantis"),
+        ("12 tokens/s", "tok/s"),
+        ("2 sequences", "replies"),
+    ],
+)
+def test_the_list_finds_what_it_is_for(text: str, better: str) -> None:
+    (fault,) = _faults(text)
+    assert better in fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They answer one after another.",
+        "Full sliding-window cache",
+        "Colours of the window.",
+        "Open a GGUF file…",
+        "Show another version",
+        "ChatGPT's conversations.json",
+    ],
+)
+def test_the_list_leaves_alone_what_is_meant_otherwise(text: str) -> None:
+    assert _faults(text) == []
