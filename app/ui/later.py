@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["Later", "is_made"]
+__all__ = ["Later", "is_made", "modules_of"]
 
 T = TypeVar("T")
 
@@ -56,3 +56,8 @@ class Later(Generic[T]):
 def is_made(holder: object, name: str) -> bool:
     """Tell whether a `Later` of an object was made."""
     return name in vars(holder)
+
+
+def modules_of(owner: type) -> list[str]:
+    """Return what the parts of a class import, in the order in which they are declared."""
+    return [part.module for part in vars(owner).values() if isinstance(part, Later)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from app.ui.later import modules_of
 from app.ui.warm_up import Step, imports, library
 
 if TYPE_CHECKING:
@@ -55,14 +56,6 @@ _TRANSCRIPT: Final = (
     "app.ui.transcript.editor_row",
     "app.ui.transcript.table_row",
     "app.ui.transcript.formula_row",
-)
-_PAGES: Final = (
-    "app.ui.presenters.library",
-    "app.ui.presenters.downloads",
-    "app.ui.presenters.planner",
-    "app.ui.presenters.compare",
-    "app.ui.presenters.variants",
-    "app.ui.presenters.updates",
 )
 # Dialogs that a user may open at any time; their first opening should not wait for imports.
 _DIALOGS: Final = (
@@ -281,4 +274,4 @@ def warm_up_steps(program: Application) -> Iterator[Step]:
     yield from imports(*_TRANSCRIPT)
     yield from imports("app.ui.presenters.summary")
     yield lambda: program.summary
-    yield from imports(*_PAGES, *_DIALOGS)
+    yield from imports(*modules_of(type(program)), *_DIALOGS)

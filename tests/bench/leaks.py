@@ -140,7 +140,7 @@ def _drive(folder: Path, arguments: argparse.Namespace) -> int:
         program.compare.start("Hello")
         until(lambda: not program.compare.is_running)
 
-    until(lambda: program.engine.state.status == "ready")
+    until(lambda: program.engine.state.status == "ready" and not program.warm_up.is_running)
     QTest.qWait(1500)  # plots are made after the window stands
     grew = []
     if arguments.turns:

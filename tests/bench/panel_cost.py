@@ -81,7 +81,9 @@ class Bench:
     def first(self) -> None:
         """Load, and write the reply once: everything is warm after it."""
         program = self.program
-        self.until(lambda: program.engine.state.status == "ready")
+        self.until(
+            lambda: program.engine.state.status == "ready" and not program.warm_up.is_running
+        )
         self.until(lambda: program.inspector._panel is not None)
         self.until(
             lambda: (

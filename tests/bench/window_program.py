@@ -239,7 +239,9 @@ class Bench:
     def ready(self) -> None:
         """Wait until the engine has loaded and the panel stands."""
         program = self.program
-        self.until(lambda: program.engine.state.status == "ready")
+        self.until(
+            lambda: program.engine.state.status == "ready" and not program.warm_up.is_running
+        )
         self.until(lambda: program.inspector._panel is not None)
         self.rest(1.0)
 

@@ -125,7 +125,7 @@ def main() -> None:
                 app.processEvents()
                 time.sleep(0.001)
 
-        wait(lambda: program.engine.state.status == "ready")
+        wait(lambda: program.engine.state.status == "ready" and not program.warm_up.is_running)
         gaps.start()
         started = time.perf_counter()
         program.chats.open(chat_id)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.ui.later import Later, is_made
+from app.ui.later import Later, is_made, modules_of
 
 
 class Holder:
@@ -10,7 +10,7 @@ class Holder:
         self.made: list[str] = []
 
     part = Later("math", lambda holder: holder.made.append("part") or object())
-    around = Later("math", lambda holder: holder.around)
+    around = Later("cmath", lambda holder: holder.around)
 
 
 def test_a_part_is_made_when_it_is_first_read_and_once() -> None:
@@ -28,8 +28,9 @@ def test_every_object_has_its_own() -> None:
     assert one.part is not other.part
 
 
-def test_the_class_tells_what_a_part_imports() -> None:
+def test_the_class_tells_what_its_parts_import() -> None:
     assert Holder.part.module == "math"
+    assert modules_of(Holder) == ["math", "cmath"]
 
 
 def test_a_part_that_asks_for_itself_is_refused_and_not_made() -> None:
