@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 from PySide6.QtCore import QTimer, qVersion
 from PySide6.QtGui import QFontDatabase, QImage
 from PySide6.QtWidgets import QApplication
 
 from app.paths import default_paths
 from app.ui.application import Application
+from app.ui.later import modules_of
 
 __all__ = ["paint_window"]
 
@@ -30,8 +33,9 @@ def paint_window() -> str:
     pictures: list[QImage] = []
 
     def look() -> None:
-        # Once the engine has said hello, the window shows all that it shows without a model.
-        if program.engine.state.hello is None:
+        # Once the engine has said hello, the window shows all that it shows without a model; and
+        # what a page or a dialog will need has been read.
+        if program.engine.state.hello is None or program.warm_up.is_running:
             QTimer.singleShot(50, look)
             return
         pictures.append(program.window.grab().toImage())
@@ -43,6 +47,9 @@ def paint_window() -> str:
     program.release()
     if not pictures:
         raise RuntimeError("the engine did not say hello to the window")
+    missing = [name for name in modules_of(Application) if name not in sys.modules]
+    if missing:
+        raise RuntimeError(f"parts of the window can't be read: {', '.join(missing)}")
     picture = pictures[0]
     colours = {
         picture.pixel(x, y)

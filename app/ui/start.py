@@ -76,8 +76,10 @@ def run(model: str | None = None) -> int:
         return 0
     instance.listen()
     program = show_window(paths, model, *begin(paths))
-    gc.freeze()  # what lives as long as the program need not be looked through again
+    # What lives as long as the program need not be looked through again and again.
+    gc.freeze()
     gc.enable()
+    program.warm_up.finished.connect(gc.freeze)
 
     from app.ui.file_open import FileOpener
     from app.ui.signals import SignalQuitter
