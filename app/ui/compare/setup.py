@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
@@ -43,14 +44,17 @@ class _Prompt(QPlainTextEdit):
         if event.size().width() != event.oldSize().width():
             self.wrapped.emit()
 
-    def lines(self, most: int) -> int:
-        """Return how many lines there are, at most so many."""
-        found, block = 0, self.document().begin()
+    def lines_height(self, most: int) -> int:
+        """Return the height of the lines in pixels, of at most so many, as Qt lays them out."""
+        found, height, block = 0, 0.0, self.document().begin()
         while block.isValid() and found < most:
-            self.blockBoundingRect(block)  # wraps it
-            found += max(block.layout().lineCount(), 1)
+            self.blockBoundingRect(block)  # lays it out
+            whole = block.layout().boundingRect().height()
+            count = max(block.layout().lineCount(), 1)
+            height += whole * min(count, most - found) / count
+            found += count
             block = block.next()
-        return min(max(found, 1), most)
+        return ceil(height)
 
 
 class SetupCard(QFrame):
@@ -162,9 +166,8 @@ class SetupCard(QFrame):
 
     @Slot()
     def _fit(self) -> None:
-        line = self.prompt.fontMetrics().lineSpacing()
-        lines = self.prompt.lines(_MOST_LINES)
-        self.prompt.setFixedHeight(lines * line + self._themes.theme.px(4))
+        height = self.prompt.lines_height(_MOST_LINES)
+        self.prompt.setFixedHeight(height + self._themes.theme.px(4))
 
     def _share_row(self) -> None:
         """Let what will be run and how stand beside each other only where both have room."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal, Slot
@@ -137,10 +138,9 @@ class DraftEdit(QPlainTextEdit):
 
     @Slot()
     def _fit_height(self) -> None:
-        lines = self._shown_lines()
-        spacing = self.fontMetrics().lineSpacing()
+        lines, height = self._shown_lines()
         margin = round(2 * self.document().documentMargin())
-        self.setFixedHeight(min(lines, MOST_LINES) * spacing + margin + 1)
+        self.setFixedHeight(ceil(height) + margin + 1)
         scrolls = lines > MOST_LINES
         self.setVerticalScrollBarPolicy(
             Qt.ScrollBarPolicy.ScrollBarAsNeeded
@@ -148,15 +148,22 @@ class DraftEdit(QPlainTextEdit):
             else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         )
 
-    def _shown_lines(self) -> int:
-        """Count wrapped lines, but no further than matters: a draft may have a million."""
-        lines = 0
+    def _shown_lines(self) -> tuple[int, float]:
+        """Count wrapped lines, and the height of those that show, in pixels.
+
+        No further than matters: a draft may have a million. A line is as high as Qt lays it out:
+        a font's own figure is a pixel less, or many where another font stands in for a script.
+        """
+        lines, height = 0, 0.0
         block = self.document().begin()
         while block.isValid() and lines <= MOST_LINES:
-            height = self.blockBoundingRect(block).height()
-            lines += max(1, round(height / self.fontMetrics().lineSpacing()))
+            self.blockBoundingRect(block)  # lays it out
+            whole = block.layout().boundingRect().height()
+            count = max(block.layout().lineCount(), 1)
+            height += whole * min(count, max(MOST_LINES - lines, 0)) / count
+            lines += count
             block = block.next()
-        return max(1, lines)
+        return lines, height
 
 
 def has_long_line(text: str) -> bool:

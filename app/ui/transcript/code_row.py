@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QRectF, Qt, QTimer
@@ -45,6 +46,9 @@ class CodeView(QPlainTextEdit):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._is_plain = True
+        self._measured = 0  # lines whose height is known, the growing one not
+        self._measured_px = 0.0
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setReadOnly(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -59,6 +63,30 @@ class CodeView(QPlainTextEdit):
         option.setWrapMode(QTextOption.WrapMode.NoWrap)
         self.document().setDefaultTextOption(option)
         self.setStyleSheet("QPlainTextEdit { background: transparent; border: none; padding: 0; }")
+
+    def text_height(self) -> int:
+        """Return the height of all lines in pixels.
+
+        Fonts tell less than what a line takes: Qt rounds its ascent and its descent up, and a
+        font that stands in for a script may be higher. Lines of plain ASCII are all alike.
+        """
+        first = self.document().begin()
+        line = self.blockBoundingRect(first).height()
+        if self._is_plain:
+            return ceil(line * self.blockCount())
+        block = self.document().findBlockByNumber(self._measured)
+        while block.isValid() and block.next().isValid():
+            self._measured_px += self.blockBoundingRect(block).height()
+            self._measured += 1
+            block = block.next()
+        return ceil(self._measured_px + self.blockBoundingRect(block).height())
+
+    def text_changed(self, added: str, *, anew: bool) -> None:
+        """Take note of a text that was added, or of a whole one."""
+        if anew:
+            self._is_plain = True
+            self._measured, self._measured_px = 0, 0.0
+        self._is_plain = self._is_plain and added.isascii()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scroll sideways here; leave up and down to the transcript."""
@@ -90,7 +118,6 @@ class CodeRow(QWidget):
         self._entry: Entry | None = None
         self._code = Code("")
         self._shown = ""
-        self._lines = 0
         self._total = 0
         self._widest = 0.0
         self._applied: Spans | None = None
@@ -125,7 +152,6 @@ class CodeRow(QWidget):
         if folded:
             text = "\n".join(text.split("\n", _FOLDED_LINES)[:_FOLDED_LINES])
         self._set_text(text)
-        self._lines = _FOLDED_LINES if folded else self._total
         self.fold_button.setVisible(self._total > _FOLD_ABOVE and not row.live)
         self.fold_button.set_face(
             "unfolded" if folded else "folded",
@@ -152,12 +178,14 @@ class CodeRow(QWidget):
             cursor.movePosition(QTextCursor.MoveOperation.End)
             added = text[len(before) :]
             cursor.insertText(added)
+            self.view.text_changed(added, anew=False)
             start = before.rfind("\n") + 1
             fresh = text[start:]
         else:
             self._applied = None
             self._widest = 0.0
             self.view.setPlainText(text)
+            self.view.text_changed(text, anew=True)
             fresh = text
         longest = max(fresh.split("\n"), key=len)
         self._widest = max(self._widest, metrics.horizontalAdvance(longest))
@@ -223,6 +251,7 @@ class CodeRow(QWidget):
         if len(self._shown) > 20_000:
             self._shown = ""
             self.view.setPlainText("")
+            self.view.text_changed("", anew=True)
 
     def restyle(self) -> None:
         """Take the style in force."""
@@ -257,9 +286,7 @@ class CodeRow(QWidget):
         bar = 0
         if self._widest > inner:
             bar = max(self.view.horizontalScrollBar().sizeHint().height(), 6)
-        # Qt lays plain text out line by line with whole heights.
-        line = self.view.fontMetrics().lineSpacing()
-        body = self._lines * line + bar + 2
+        body = self.view.text_height() + bar + 2
         self.view.setGeometry(left + pad, head, inner, body)
         size = self.copy_button.sizeHint()
         self.copy_button.setGeometry(
@@ -310,9 +337,15 @@ class CodeRow(QWidget):
         return unwrapped(self.view.selected_plain())
 
     def select_text(self, needle: str) -> int:
-        """Select the first place that has a text; return how far down it is, in pixels."""
+        """Select the first place that has a text; return how far down it is, in pixels.
+
+        Where there is none, nothing is selected any more.
+        """
         found = self.view.document().find(needle)
         if found.isNull():
+            cursor = self.view.textCursor()
+            cursor.clearSelection()
+            self.view.setTextCursor(cursor)
             return 0
         self.view.setTextCursor(found)
         return self.view.y() + self.view.cursorRect(found).top()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QAbstractButton, QWidget
+from shiboken6 import isValid
 
 from app.ui.transcript.controls import controls_for
 from app.ui.transcript.entry import Entry
@@ -49,6 +50,7 @@ class Navigator:
         self._flow = flow
         self._stage = stage
         self._hovered = ""
+        self._revealed: Any = None  # the row in which a text was selected
         self.current = ""
 
     def reset(self) -> None:
@@ -161,6 +163,9 @@ class Navigator:
         entry = self._flow.find(message_id)
         if entry is None:
             return
+        if self._revealed is not None and isValid(self._revealed):
+            self._revealed.select_text("")
+        self._revealed = None
         self._stage.changed(entry, [], entry.open() or [])
         found = entry.find(needle)
         if found is None and needle.casefold() in entry.view.reasoning.casefold():
@@ -177,6 +182,7 @@ class Navigator:
         self._transcript.lay_out()
         self.set_current(message_id)
         if found is not None and hasattr(found.widget, "select_text"):
+            self._revealed = found.widget
             self._flow.scroll_to_row(entry, row, third - found.widget.select_text(needle))
             self._transcript.lay_out()
 

@@ -265,9 +265,13 @@ class TextRow(LinkedText):
         return selected_text(self.textCursor(), self._document.content)
 
     def select_text(self, needle: str) -> int:
-        """Select the first place that has a text; return how far down it is, in pixels."""
+        """Select the first place that has a text; return how far down it is, in pixels.
+
+        Where there is none, nothing is selected any more.
+        """
         found = self._document.find(needle)
         if found.isNull():
+            self._clear_selection()
             return 0
         self.setTextCursor(found)
         return self.cursorRect(found).top()

@@ -155,8 +155,10 @@ def test_up_in_an_empty_draft_edits_the_last_message(qtbot: QtBot, composer: Com
 
 def test_it_grows_to_ten_lines_and_scrolls_beyond(composer: Composer) -> None:
     one = composer.edit.height()
-    spacing = composer.edit.fontMetrics().lineSpacing()
     composer.set_text("a\nb\nc\nd")
+    edit = composer.edit
+    edit.blockBoundingRect(edit.document().begin())
+    spacing = edit.document().begin().layout().boundingRect().height()
     assert composer.edit.height() == one + 3 * spacing
     composer.set_text("\n".join("abcdefghijklmnop"))
     assert composer.edit.height() == one + 9 * spacing

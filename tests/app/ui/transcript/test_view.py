@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication, QTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.ui.theme import ThemeManager
+from app.ui.transcript.bubble_row import BubbleRow
 from app.ui.transcript.code_row import CodeRow
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.items import MessageView
@@ -203,6 +204,24 @@ def test_reveal_text_selects_the_place(view: Transcript) -> None:
     selected = [w for w in widgets(view, TextRow) if w.textCursor().hasSelection()]
     assert [w.textCursor().selectedText() for w in selected] == ["number 150"]
     assert 0 < selected[0].y() + selected[0].cursorRect().y() < 700
+
+
+def test_one_place_is_selected_at_a_time(view: Transcript) -> None:
+    code = "```\nship = 1\n```"
+    view.set_messages(
+        [MessageView("a", "assistant", f"A ship.\n\n{code}"), MessageView("b", "user", "a ship")]
+    )
+
+    def selections() -> list[str]:
+        rows: list[TextRow | CodeRow] = [*widgets(view, TextRow), *widgets(view, CodeRow)]
+        return [row.selected_plain() for row in rows if row.selected_plain()]
+
+    for message, needle in (("a", "A ship"), ("a", "ship = 1"), ("b", "a ship"), ("a", "A ship")):
+        view.reveal_text(message, needle)
+        found = selections()
+        bubble = view.findChildren(BubbleRow)
+        found += [row.text.selected_plain() for row in bubble if row.text.selected_plain()]
+        assert set(found) == {needle}
 
 
 def test_reveal_text_opens_what_is_folded(view: Transcript) -> None:
