@@ -35,7 +35,10 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """A row of the table. ``flops_per_s`` and ``link_bytes_per_s`` are None where unpublished."""
+    """A row of the table. ``flops_per_s`` and ``link_bytes_per_s`` are None where unpublished.
+
+    ``checked`` names whose published figures the row was compared with, "" for none.
+    """
 
     name: str
     kind: DeviceKind
@@ -48,6 +51,7 @@ class Hardware:
     source: str
     source_url: str
     note: str
+    checked: str
     pattern: re.Pattern[str]
 
     @property
@@ -195,5 +199,6 @@ def _row(item: dict[str, Any], sources: dict[str, dict[str, str]]) -> Hardware:
         source=source["title"],
         source_url=source["url"],
         note=item.get("note", ""),
+        checked=item.get("checked", ""),
         pattern=re.compile(rf"\b(?:{item['match']})\b(?! (?:{_VARIANTS})\b)"),
     )

@@ -25,6 +25,27 @@ def test_rows_have_sources_and_are_found_by_their_own_names(table: HardwareTable
             assert table.find(row.name, max(row.memory_bytes)) is row
 
 
+def test_about_half_of_the_rows_were_compared_with_a_second_source(table: HardwareTable) -> None:
+    checked = [row for row in table.rows if row.checked]
+    assert len(checked) >= 90
+    assert not any("://" in row.checked or "www." in row.checked for row in checked)
+
+
+@pytest.mark.parametrize(
+    ("name", "link"),
+    [
+        ("NVIDIA GeForce RTX 3050", 15.75),
+        ("Intel Arc A770 16 GB", 31.5),
+        ("Intel Arc Pro B60", 31.5),
+        ("AMD Radeon RX 9070 XT", 63.0),
+        ("AMD Instinct MI50", 31.5),
+    ],
+)
+def test_links_as_wide_as_the_cards_are(table: HardwareTable, name: str, link: float) -> None:
+    row = next(row for row in table.rows if row.name == name)
+    assert row.link_bytes_per_s == link * 1e9
+
+
 @pytest.mark.parametrize(
     ("reported", "gib", "name"),
     [

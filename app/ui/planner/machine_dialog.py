@@ -301,8 +301,12 @@ class MachineDialog(QDialog):
             self.basis.setText(self.tr("What the engine and the system report of this computer."))
         elif row is not None:
             note = f" ({row.note})" if row.note else ""
-            text = self.tr("From the data sheet: %1%2. Main memory beside it is assumed.")
-            self.basis.setText(text.replace("%1", row.source).replace("%2", note))
+            text = self.tr("From the data sheet: %1%2. %3 Main memory beside it is assumed.")
+            checked = self.tr("Not compared with a second source.")
+            if row.checked:
+                checked = self.tr("Compared with: %1.").replace("%1", row.checked)
+            filled = text.replace("%1", row.source).replace("%2", note)
+            self.basis.setText(filled.replace("%3", checked))
         else:
             self.basis.setText(self.tr("Typed: nothing of it is checked."))
 
