@@ -120,7 +120,10 @@ class _ChatDelegate(QStyledItemDelegate):
         shown = painter.fontMetrics().elidedText(
             entry.title, Qt.TextElideMode.ElideRight, text.width()
         )
+        # A title keeps the order of its own script, and its ellipsis stands at its own end.
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
         painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter | _leading(option)), shown)
+        painter.setLayoutDirection(option.direction)
 
     def createEditor(
         self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index
@@ -137,9 +140,10 @@ class _ChatDelegate(QStyledItemDelegate):
 
 
 def _leading(option: QStyleOptionViewItem) -> Qt.AlignmentFlag:
-    if option.direction == Qt.LayoutDirection.RightToLeft:
-        return Qt.AlignmentFlag.AlignRight
-    return Qt.AlignmentFlag.AlignLeft
+    """Return the side where the window's reading begins, whatever a title's own direction is."""
+    mirrored = option.direction == Qt.LayoutDirection.RightToLeft
+    side = Qt.AlignmentFlag.AlignRight if mirrored else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignAbsolute
 
 
 class ChatList(QListView):

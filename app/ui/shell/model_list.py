@@ -136,7 +136,7 @@ class _Delegate(QStyledItemDelegate):
             painter.drawRoundedRect(
                 QRectF(option.rect).adjusted(1, 1, -1, -1), theme.px(8), theme.px(8)
             )
-        inner: QRect = option.rect.adjusted(theme.px(10), theme.px(5), -theme.px(10), -theme.px(5))
+        inner: QRect = option.rect.adjusted(theme.px(10), theme.px(7), -theme.px(10), -theme.px(7))
         if entry.problem is None and (selected or hovered):
             button = self.settings_rect(option.rect, mirrored=mirrored)
             edge = theme.px(7)

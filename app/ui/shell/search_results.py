@@ -102,6 +102,7 @@ class _HitDelegate(QStyledItemDelegate):
         title = painter.fontMetrics().elidedText(
             hit.title, Qt.TextElideMode.ElideRight, inner.width()
         )
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
         painter.drawText(inner, int(Qt.AlignmentFlag.AlignTop | _leading(option)), title)
         inner.setTop(inner.top() + painter.fontMetrics().lineSpacing() + theme.px(2))
         self._paint_snippet(painter, option, hit, inner)
@@ -115,7 +116,8 @@ class _HitDelegate(QStyledItemDelegate):
         layout = QTextLayout(text, theme.font(11.5))
         wrap = QTextOption()
         wrap.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        wrap.setTextDirection(option.direction)
+        wrap.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+        wrap.setAlignment(_leading(option))
         layout.setTextOption(wrap)
         formats = []
         for start, length in marks:
@@ -142,9 +144,10 @@ class _HitDelegate(QStyledItemDelegate):
 
 
 def _leading(option: QStyleOptionViewItem) -> Qt.AlignmentFlag:
-    if option.direction == Qt.LayoutDirection.RightToLeft:
-        return Qt.AlignmentFlag.AlignRight
-    return Qt.AlignmentFlag.AlignLeft
+    """Return the side where the window's reading begins, whatever a title's own direction is."""
+    mirrored = option.direction == Qt.LayoutDirection.RightToLeft
+    side = Qt.AlignmentFlag.AlignRight if mirrored else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignAbsolute
 
 
 class SearchResults(QListView):

@@ -242,3 +242,29 @@ def test_on_a_low_window_the_pages_are_icons_and_the_chats_have_room(
     sidebar.resize(236, 600)
     assert (page.text(), page.toolTip()) == ("Planner", "")
     qtbot.waitUntil(lambda: page.y() < sidebar._settings.y())
+
+
+@pytest.mark.parametrize(("mark", "is_left"), [("", False), ("\u200f", True)])
+def test_a_title_that_is_cut_ends_where_its_script_ends(
+    sidebar: Sidebar, mark: str, is_left: bool
+) -> None:
+    """Letters are tall and an ellipsis is low, so its side shows in the picture."""
+    sidebar.set_chats([ChatEntry("long", mark + "M" * 80, NOW)])
+    chats = sidebar.chats
+    row = chats.visualRect(chats.chats.index_of("long"))
+    picture = chats.viewport().grab(row).toImage()
+    ground = picture.pixel(picture.width() // 2, 3)
+    ink = [
+        (x, y)
+        for x in range(4, picture.width() - 4)
+        for y in range(4, picture.height() - 4)
+        if picture.pixel(x, y) != ground
+    ]
+    left, right = min(x for x, _ in ink), max(x for x, _ in ink)
+
+    def rise(near: int) -> int:
+        rows = [y for x, y in ink if abs(x - near) < 5]
+        return max(rows) - min(rows)
+
+    assert (rise(left) < rise(right) / 2) is is_left
+    assert (rise(right) < rise(left) / 2) is not is_left
