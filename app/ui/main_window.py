@@ -151,6 +151,7 @@ class MainWindow(QMainWindow):
         self._stack.setCurrentWidget(widget)
         self.sidebar.set_page(self._stack.leading_to(key))
         self._arrange()
+        self._offer_undo()
         if changed:
             self.page_changed.emit(key)
 
@@ -337,7 +338,7 @@ class MainWindow(QMainWindow):
         self._choice.get_models_requested.connect(partial(self._commands.do, "get_models"))
         self._drops.files_dropped.connect(self._on_files_dropped)
         self.chat.foot_moved.connect(self._place_toast)
-        self.toast.available_changed.connect(self.actions_by_key["undo"].setEnabled)
+        self.toast.available_changed.connect(self._offer_undo)
         UndoKey(self.toast, self.chat.composer.edit, *self.sidebar.findChildren(QLineEdit))
         self.sidebar.page_requested.connect(self.show_page)
         for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
@@ -349,6 +350,12 @@ class MainWindow(QMainWindow):
         self.sidebar.set_hints(hint("new_chat"), hint("search"))
         self.header.set_hints(hint("inspector"), hint("sidebar"))
         self.actions_by_key["inspector"].setVisible(False)
+
+    @Slot()
+    def _offer_undo(self) -> None:
+        """Give Ctrl+Z to what was done last, unless the page on screen undoes its own changes."""
+        own = getattr(self._stack.currentWidget(), "undoes_itself", False)
+        self.actions_by_key["undo"].setEnabled(self.toast.is_available and not own)
 
     @Slot()
     def _on_chat_wanted(self) -> None:

@@ -98,6 +98,8 @@ class PlannerPage(QWidget):
     row_command = Signal(str, str)
     report_wanted = Signal(str)
 
+    undoes_itself = True  # Ctrl+Z brings rows and settings back
+
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("plannerPage")

@@ -149,8 +149,10 @@ class PlannerPresenter(QObject):
             return
         if undoable:
             self._undo = [*self._undo, self.setup][-_MOST_UNDONE:]
+        is_other = msgspec.structs.replace(setup, chosen=self.setup.chosen) != self.setup
         self.setup = setup
-        if self._made is not None:  # what it offers to undo is no longer the last change
+        # What it offers to undo is no longer the last change; choosing a row, as Tab does, is none.
+        if self._made is not None and is_other:
             self.page.notices.remove_notice(_REPLACED)
         self._keep_timer.start()
         self.refresh()

@@ -407,6 +407,22 @@ def test_undo_is_offered_above_the_composer(qtbot: QtBot, window: MainWindow) ->
     assert undone.args == ["c1"]
 
 
+def test_a_page_that_undoes_its_own_changes_has_the_key(window: MainWindow) -> None:
+    own = QLabel("planner")
+    own.undoes_itself = True  # type: ignore[attr-defined]
+    window.add_page("planner", "Planner", "planner", own)
+    undo = window.actions_by_key["undo"]
+    assert not undo.isEnabled()
+    window.show_undo("“Chat 1” was deleted.", "c1")
+    assert undo.isEnabled()
+    window.show_page("planner")
+    assert not undo.isEnabled()
+    window.show_page("chat")
+    assert undo.isEnabled()
+    window.toast.undo_last()
+    assert not undo.isEnabled()
+
+
 def _click(button: QWidget) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
