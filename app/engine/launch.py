@@ -22,6 +22,14 @@ FAKE_ENGINE_VARIABLE = "PLIMSOLL_FAKE_ENGINE"
 FAULTS_VARIABLE = "PLIMSOLL_FAULTS"
 REMOTES_VARIABLE = "PLIMSOLL_RPC"
 
+# How often a thread of the engine looks whether the others are done before it sleeps (libgomp; its
+# own default is 300,000). A thread that spins keeps the processor from the one that it waits for.
+# Measured, starter model, two threads on two cores: with nothing beside it 118 tok/s against 110 at
+# the default (noise), beside ten busy programs 21 against 2, where one thread gave 22. At 300 the
+# quiet rate falls to 101, without any spinning to 47.
+_SPINS = "1000"
+_WAIT_VARIABLES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+
 
 def worker_argv() -> list[str]:
     """Return the command line of a worker."""
@@ -39,11 +47,14 @@ def worker_environment(
 ) -> dict[str, str]:
     """Return the environment of a worker: the caller's, with UTF-8 and unbuffered output.
 
+    Its threads wait without starving other programs, unless the caller's environment says how.
     ``remotes`` are addresses of RPC servers to use; None leaves them to the caller's environment.
     """
     environment = dict(os.environ if base is None else base)
     if remotes is not None:
         environment[REMOTES_VARIABLE] = ",".join(remotes)
+    if not any(name in environment for name in _WAIT_VARIABLES):
+        environment["GOMP_SPINCOUNT"] = _SPINS
     environment["PYTHONUTF8"] = "1"
     environment["PYTHONUNBUFFERED"] = "1"
     if not getattr(sys, "frozen", False):

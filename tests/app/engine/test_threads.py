@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from app.engine import threads
+from app.engine.launch import worker_environment
+
+WAIT_VARIABLES = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
 
 
 def _topology(root: Path, cores: list[tuple[str, int]]) -> Path:
@@ -67,3 +70,19 @@ def test_a39_what_is_typed_is_clamped() -> None:
     assert threads.clamp_threads(512) == cpus
     assert threads.clamp_threads(-3) == 1
     assert 1 <= threads.clamp_threads(None) <= cpus
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"GOMP_SPINCOUNT": "1000"}),
+        ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+        ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+    ],
+)
+def test_waiting_threads_sleep_soon_unless_the_user_says_how(
+    given: dict[str, str], expected: dict[str, str]
+) -> None:
+    environment = worker_environment(given)
+    waits = {name: environment[name] for name in environment if name in WAIT_VARIABLES}
+    assert waits == expected
