@@ -94,7 +94,10 @@ def test_attached_files_go_with_the_message_and_bad_ones_say_why(
     program.app.window.chat.composer.files_added.emit([str(good), str(bad)])
     program.until(lambda: len(program.app.chat.attachments) == 1)
     program.until(lambda: len(program.app.chat._problems) == 1)
+    program.app.window.chat.composer.picture_pasted.emit()
+    assert program.notices() == ["refused"]
     program.send("What do they say?")
+    assert program.notices() == []
     program.answered()
     (asked, _) = program.app.controller.path
     assert asked.attachments[0].text.startswith("# Notes")

@@ -65,6 +65,7 @@ class ChatPresenter(QObject):
         composer.stop_requested.connect(controller.stop)
         composer.files_added.connect(self._on_files)
         composer.text_attached.connect(self._on_text_attached)
+        composer.picture_pasted.connect(self._on_picture)
         composer.attachment_removed.connect(self._on_attachment_removed)
         composer.edit_last_requested.connect(self._edit_last)
         transcript.typed.connect(self._on_typed)
@@ -374,6 +375,12 @@ class ChatPresenter(QObject):
     @Slot(str)
     def _on_refused(self, sentence: str) -> None:
         self._window.chat.notices.show_notice(Notice(_REFUSED, sentence, "warning"))
+
+    @Slot()
+    def _on_picture(self) -> None:
+        self._on_refused(
+            self.tr("Pictures can't be sent: the models read text only. Paste or attach its text.")
+        )
 
     @Slot(object)
     def _on_reply_failed(self, finished: FinishedReply) -> None:

@@ -43,6 +43,7 @@ class Composer(QFrame):
         draft_changed(): the text is another one; read `text` (throttled by the reader).
         files_added(list): local paths, from the dialog, the clipboard or a drop.
         text_attached(str): a large text that was pasted, to be attached as a file.
+        picture_pasted(): a picture, which can't be sent.
         attachment_removed(str): key of a chip.
         edit_last_requested(): Up in an empty draft.
     """
@@ -52,6 +53,7 @@ class Composer(QFrame):
     draft_changed = Signal()
     files_added = Signal(list)
     text_attached = Signal(str)
+    picture_pasted = Signal()
     attachment_removed = Signal(str)
     edit_last_requested = Signal()
 
@@ -108,6 +110,7 @@ class Composer(QFrame):
         self._edit.edit_last_pressed.connect(self.edit_last_requested)
         self._edit.files_pasted.connect(self.files_added)
         self._edit.large_text_pasted.connect(self._offer_large_text)
+        self._edit.picture_pasted.connect(self.picture_pasted)
         self._edit.focus_changed.connect(self._on_focus_changed)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()

@@ -31,6 +31,7 @@ class DraftEdit(QPlainTextEdit):
         edit_last_pressed(): Up in an empty draft.
         files_pasted(list): local paths from the clipboard.
         large_text_pasted(str): a text too large to be put in without asking.
+        picture_pasted(): a picture, which no model here can look at.
         focus_changed(bool)
     """
 
@@ -38,6 +39,7 @@ class DraftEdit(QPlainTextEdit):
     edit_last_pressed = Signal()
     files_pasted = Signal(list)
     large_text_pasted = Signal(str)
+    picture_pasted = Signal()
     focus_changed = Signal(bool)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
@@ -87,14 +89,17 @@ class DraftEdit(QPlainTextEdit):
         super().keyPressEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        """Tell whether something can be pasted: text or files."""
-        return source.hasText() or source.hasUrls()
+        """Tell whether something can be pasted: text or files; a picture is refused in words."""
+        return source.hasText() or source.hasUrls() or source.hasImage()
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Paste plain text; files and very large texts are offered as attachments."""
         paths = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
         if paths:
             self.files_pasted.emit(paths)
+            return
+        if source.hasImage() and not source.hasText():
+            self.picture_pasted.emit()
             return
         text = source.text()
         if len(text) > LARGE_PASTE_CHARS or has_long_line(text):

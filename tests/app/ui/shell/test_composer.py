@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
@@ -167,6 +167,20 @@ def test_it_grows_to_ten_lines_and_scrolls_beyond(composer: Composer) -> None:
     assert composer.edit.height() > one + 2 * spacing
     composer.clear()
     assert composer.edit.height() == one
+
+
+def test_a_pasted_picture_is_told_and_not_dropped_in_silence(
+    qtbot: QtBot, composer: Composer
+) -> None:
+    picture = QMimeData()
+    picture.setImageData(QImage(4, 4, QImage.Format.Format_RGB32))
+    assert composer.edit.canInsertFromMimeData(picture)
+    with qtbot.waitSignal(composer.picture_pasted):
+        composer.edit.insertFromMimeData(picture)
+    picture.setText("with words")  # as offices and browsers copy a table
+    with qtbot.assertNotEmitted(composer.picture_pasted):
+        composer.edit.insertFromMimeData(picture)
+    assert composer.text() == "with words"
 
 
 def test_only_plain_text_is_pasted(composer: Composer) -> None:
