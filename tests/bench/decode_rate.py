@@ -1,9 +1,10 @@
 """Decode rate of the worker against a bare loop: ``python -m tests.bench.decode_rate``.
 
 Both run in a process of their own with the same model, settings, threads and sampler, in turn
-(A B A B …), because the machine's clock and its neighbours change while one waits. The second
-table gives the time per token near the beginning and near the end of a long forced reply: the
-engine's own time grows with depth, what the worker adds must not.
+(A B A B …), because the machine's clock and its neighbours change while one waits: with the number
+of threads that is the default here, and with that of the fast cores, which measuring at a model's
+first load mostly ends with. The last table gives the time per token near the beginning and near the
+end of a long forced reply: the engine's own time grows with depth, what the worker adds must not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import time
 from pathlib import Path
 
 from app.engine.client import EngineClient
+from app.engine.launch import worker_environment
 from app.engine.protocol import Chunk, Done, LoadOptions
+from app.engine.threads import choose_threads, performance_cores
 from app.paths import starter_model
 from tests.helpers.engine import BlockingDriver, chat, generate
 
@@ -59,7 +62,7 @@ def _bare_in_a_process(path: str, threads: int, tokens: int, prompt: str) -> lis
     done = subprocess.run(
         [sys.executable, "-m", "tests.bench.decode_rate", "--bare", path, str(threads),
          str(tokens), prompt],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT, capture_output=True, text=True, check=True, env=worker_environment(),
     )  # fmt: skip
     times: list[float] = json.loads(done.stdout)
     return times
@@ -97,45 +100,61 @@ def _ms_per_token(points: list[tuple[int, float]], low: int, high: int) -> float
     return 1000 * (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
 
 
-def main() -> None:
-    """Measure and print both tables."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--tokens", type=int, default=512)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--long", type=int, default=4200)
-    parser.add_argument("--bare", nargs=4)
-    arguments = parser.parse_args()
-    if arguments.bare:
-        path, threads, tokens, prompt = arguments.bare
-        print(json.dumps(bare(path, int(threads), int(tokens), prompt)))
-        return
-    model = starter_model()
-    assert model is not None
-    path, threads, tokens = str(model), arguments.threads, arguments.tokens
-    prompt = _prompt_of(path)
-
+def _compare(path: str, threads: int, tokens: int, rounds: int, prompt: str) -> None:
     rates: dict[str, list[float]] = {"bare": [], "worker": []}
-    for number in range(arguments.rounds):
+    for number in range(rounds):
         times = _bare_in_a_process(path, threads, tokens, prompt)
         rates["bare"].append((len(times) - 1) / (times[-1] - times[0]))
         rates["worker"].append(_worker(path, threads, tokens)[1])
-        print(f"round {number + 1}: bare {rates['bare'][-1]:.1f}, worker {rates['worker'][-1]:.1f}")
+        print(
+            f"  round {number + 1}: bare {rates['bare'][-1]:.1f}, worker {rates['worker'][-1]:.1f}",
+            flush=True,
+        )
     ratios = [w / b for w, b in zip(rates["worker"], rates["bare"], strict=True)]
     print(
         f"{tokens} tokens, {threads} thread(s): median bare {statistics.median(rates['bare']):.1f}"
         f" tok/s, worker {statistics.median(rates['worker']):.1f} tok/s, "
-        f"median ratio {statistics.median(ratios):.3f} (goal 0.98)"
+        f"median ratio {statistics.median(ratios):.3f} ({min(ratios):.2f}–{max(ratios):.2f}, "
+        "goal 0.98)",
+        flush=True,
     )
 
+
+def main() -> None:
+    """Measure and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=384)
+    parser.add_argument(
+        "--threads",
+        type=int,
+        nargs="+",
+        default=sorted({choose_threads(), performance_cores()}),
+        help="numbers to compare with",
+    )
+    parser.add_argument("--long", type=int, default=2600, help="tokens of the long reply")
+    parser.add_argument("--bare", nargs=4)
+    arguments = parser.parse_args()
+    if arguments.bare:
+        path, count, tokens, prompt = arguments.bare
+        print(json.dumps(bare(path, int(count), int(tokens), prompt)))
+        return
+    model = starter_model()
+    assert model is not None
+    path = str(model)
+    prompt = _prompt_of(path)
+    for threads in arguments.threads:
+        _compare(path, threads, arguments.tokens, arguments.rounds, prompt)
+
+    threads = arguments.threads[-1]
     times = _bare_in_a_process(path, threads, arguments.long, prompt)
     plain = [(index + 1, t) for index, t in enumerate(times)]
     chunks, _ = _worker(path, threads, arguments.long)
     end = arguments.long
-    print("\nms per token        bare   worker   worker adds")
+    print(f"\nms per token, {threads} thread(s)   bare   worker   worker adds")
     for low, high in ((50, 250), (end - 250, end - 50)):
         b, w = _ms_per_token(plain, low, high), _ms_per_token(chunks, low, high)
-        print(f"tokens {low:>4}–{high:<4}   {b:6.2f}   {w:6.2f}   {w - b:+.3f}")
+        print(f"tokens {low:>5}–{high:<5}        {b:6.2f}   {w:6.2f}   {w - b:+.3f}")
 
 
 if __name__ == "__main__":

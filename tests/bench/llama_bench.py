@@ -20,6 +20,7 @@ from statistics import median
 from typing import Literal
 
 from app.engine.client import EngineClient
+from app.engine.launch import worker_environment
 from app.engine.protocol import (
     Bench,
     Benched,
@@ -73,7 +74,13 @@ def by_llama_bench(
         "-o": "jsonl",
     }
     options = [str(part) for pair in asked.items() for part in pair]
-    done = subprocess.run([str(built.path), *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(built.path), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=worker_environment(),  # its threads wait as the worker's do
+    )
     if done.returncode:
         raise SystemExit(f"llama-bench ended with {done.returncode}: {done.stderr[-500:]}")
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
