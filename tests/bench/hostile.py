@@ -4,9 +4,10 @@
 
 ``models`` are spoiled GGUF files through the engine's worker, ``requests`` hostile lines to a
 worker (scripted and real), ``answers`` and ``answers to the window`` lines of a mad worker to both
-clients; the others are files in place of our own and of those that can be imported. Hostile
-Markdown and chat templates are tests of their own (``tests/app/ui/transcript/test_hostile.py``,
-``tests/app/engine/test_template_renderer.py``). Exit code 1 if anything went wrong.
+clients, ``hub answers`` and ``hub requests`` a mad hub and hostile lines to the process that asks
+it; ``templates`` go through the renderer and its child, ``markdown`` through a real transcript,
+whole and in pieces; the others are files in place of our own and of those that people hand in.
+Exit code 1 if anything went wrong.
 """
 
 from __future__ import annotations
@@ -26,19 +27,30 @@ from typing import Final, TypeAlias
 from app.engine.launch import FAKE_ENGINE_VARIABLE
 from tests.helpers.hostile_files import FILES, attack_files
 from tests.helpers.hostile_gguf import attack_models
+from tests.helpers.hostile_hub import attack_hub_answers, attack_hub_requests
 from tests.helpers.hostile_lines import attack_blocking_client, attack_qt_client, attack_worker
+from tests.helpers.hostile_markdown import attack_markdown
+from tests.helpers.hostile_templates import attack_templates
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 __all__ = ["ATTACKS", "main"]
 
 Attack: TypeAlias = Callable[[int, random.Random, Path], list[str]]
 _PATIENCE_S = 30.0
+_APPLICATION: list[object] = []  # a window system's own, alive until the end
 
 
 def _models(rounds: int, chance: random.Random, folder: Path) -> list[str]:
     ends = Counter[str]()
     problems = attack_models(rounds, chance, folder, ends)
     print("   ends of models:", ", ".join(f"{name} {n}" for name, n in ends.most_common()))
+    return problems
+
+
+def _templates(rounds: int, chance: random.Random, _folder: Path) -> list[str]:
+    ends = Counter[str]()
+    problems = attack_templates(rounds, chance, ends)
+    print("   ends of templates:", ", ".join(f"{name} {n}" for name, n in ends.most_common()))
     return problems
 
 
@@ -54,21 +66,30 @@ def _requests(rounds: int, chance: random.Random, folder: Path) -> list[str]:
     return problems + [f"llama.cpp: {text}" for text in attack_worker(rounds, chance, model)]
 
 
-def _window(rounds: int, chance: random.Random, folder: Path) -> list[str]:
+def _until(done: Callable[[], bool]) -> bool:
+    """Let the window run until something is so; False if it never is."""
     from PySide6.QtTest import QTest
+
+    end_s = time.monotonic() + _PATIENCE_S
+    while not done() and time.monotonic() < end_s:
+        QTest.qWait(5)
+    return done()
+
+
+def _window(rounds: int, chance: random.Random, folder: Path) -> list[str]:
     from PySide6.QtWidgets import QApplication
 
-    application = QApplication.instance() or QApplication(["plimsoll"])
-
-    def until(done: Callable[[], bool]) -> bool:
-        end_s = time.monotonic() + _PATIENCE_S
-        while not done() and time.monotonic() < end_s:
-            QTest.qWait(5)
-        return done()
-
-    problems = attack_qt_client(rounds, chance, folder, until)
-    application.processEvents()
+    _APPLICATION.append(QApplication.instance() or QApplication(["plimsoll"]))
+    problems = attack_qt_client(rounds, chance, folder, _until)
+    QApplication.processEvents()
     return problems
+
+
+def _markdown(rounds: int, chance: random.Random, _folder: Path) -> list[str]:
+    from PySide6.QtWidgets import QApplication
+
+    _APPLICATION.append(QApplication.instance() or QApplication(["plimsoll"]))
+    return attack_markdown(rounds, chance, _until)
 
 
 def _files(kind: str) -> Attack:
@@ -80,6 +101,10 @@ ATTACKS: Final[dict[str, Attack]] = {
     "requests": _requests,
     "answers": attack_blocking_client,
     "answers to the window": _window,
+    "hub answers": lambda rounds, chance, _folder: attack_hub_answers(rounds, chance),
+    "hub requests": lambda rounds, chance, _folder: attack_hub_requests(rounds, chance),
+    "templates": _templates,
+    "markdown": _markdown,
     **{kind: _files(kind) for kind in FILES},
 }
 

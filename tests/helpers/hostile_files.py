@@ -25,6 +25,7 @@ from app.data.transfer.common import TransferError
 from app.data.transfer.reading import read_file
 from app.data.tunings import KeptTuning, Tunings
 from app.settings import Settings
+from tests.helpers.hostile_documents import attack_attachment, attack_library, attack_report
 from tests.helpers.hostile_values import nasty_bytes, put_in_place_of
 from tests.helpers.store_damage import damage
 from tests.helpers.store_files import make_chat
@@ -266,6 +267,9 @@ FILES: Final[dict[str, Callable[[Path, random.Random], str]]] = {
     "load records": _load_record,
     "store": _store,
     "imports": _import,
+    "attachments": attack_attachment,
+    "reports": attack_report,
+    "folders of models": attack_library,
 }
 
 

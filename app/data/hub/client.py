@@ -11,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
+
+import msgspec
 
 from app.data.hub.errors import HubError
 from app.data.hub.values import HubAccess, Listing, RemoteFile, Repository
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_ENDPOINT", "Hub", "Stream", "endpoint_of"]
 
+_Item = TypeVar("_Item")
 DEFAULT_ENDPOINT: Final = "https://huggingface.co"
 MOST_RESULTS: Final = 60
 # As huggingface_hub says (MAX_HTTP_DOWNLOAD_SIZE): larger files are there by Xet alone.
@@ -114,7 +117,7 @@ class Hub:
             found = api.list_models(
                 search=text, filter="gguf", sort="downloads", limit=limit, expand=_EXPANDED
             )
-            return tuple(_repository(item) for item in found)
+            return tuple(_sound(_repository(item)) for item in found)
 
     def listing(self, repository: str) -> Listing:
         """Return the models of a repository at its newest commit."""
@@ -123,20 +126,26 @@ class Hub:
         api = HfApi(endpoint=self._access.endpoint, token=self._access.token, **_NAMED)
         with self._explained(repository):
             info = api.model_info(repository, files_metadata=True, timeout=_SILENCE_S)
-        if not info.sha:
-            raise HubError("unknown", f"{self._host} doesn't say which commit of {repository}.")
-        files = [_file(item) for item in info.siblings or () if item.size is not None or item.lfs]
-        said = info.gguf or {}
-        return Listing(
-            repository=info.id,
-            revision=info.sha,
-            variants=group(files),
-            licence=_licence(info),
-            gated=bool(info.gated),
-            parameters=_whole(said.get("total")),
-            architecture=_text(said.get("architecture")),
-            context_length=_whole(said.get("context_length")),
-        )
+            if not info.sha:
+                raise HubError("unknown", f"{self._host} doesn't say which commit of {repository}.")
+            files = [
+                _sound(_file(item))
+                for item in info.siblings or ()
+                if item.size is not None or item.lfs
+            ]
+            said = info.gguf or {}
+            return _sound(
+                Listing(
+                    repository=info.id,
+                    revision=info.sha,
+                    variants=group(files),
+                    licence=_licence(info),
+                    gated=bool(info.gated),
+                    parameters=_whole(said.get("total")),
+                    architecture=_text(said.get("architecture")),
+                    context_length=_whole(said.get("context_length")),
+                )
+            )
 
     # --- bytes
 
@@ -219,7 +228,12 @@ class Hub:
             raise HubError(
                 "network", f"{self._host} answers in a way that leads nowhere."
             ) from error
-        except (KeyError, TypeError, ValueError) as error:
+        except HubError:
+            raise
+        except (
+            AttributeError, LookupError, RecursionError, TypeError, ValueError, msgspec.MsgspecError
+        ) as error:  # fmt: skip
+            # The library takes an answer's shape for granted.
             raise HubError(
                 "unknown", f"{self._host} answers with something that no hub says."
             ) from error
@@ -315,6 +329,15 @@ def _span(response: httpx2.Response) -> tuple[int, int | None]:
         raise ValueError("a part of a file without its place")
     length = response.headers.get("content-length", "")
     return 0, int(length) if length.isdecimal() else None
+
+
+def _sound(item: _Item) -> _Item:
+    """Return what was made of an answer, if all of it is of the declared types.
+
+    Raises:
+        msgspec.MsgspecError, ValueError: it is not.
+    """
+    return msgspec.json.decode(msgspec.json.encode(item), type=type(item))
 
 
 def _repository(info: Any) -> Repository:

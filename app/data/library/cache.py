@@ -44,7 +44,7 @@ class EntryCache:
             self._open(path)
         except OSError as error:
             log.warning("there is no library cache: %s can't be made (%s)", path.parent, error)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # of a damaged text or its error
             log.warning("library cache started anew: %s", error)
             try:
                 path.unlink(missing_ok=True)
@@ -66,7 +66,8 @@ class EntryCache:
                 " (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, entry TEXT NOT NULL)"
             )
             for key, stamp, entry in db.execute("SELECT path, stamp, entry FROM models"):
-                self._known[key] = _Kept(stamp, entry)
+                if all(isinstance(value, str) for value in (key, stamp, entry)):
+                    self._known[key] = _Kept(stamp, entry)  # else of a file that was damaged
         except BaseException:
             db.close()
             raise

@@ -35,6 +35,7 @@ from tests.helpers.hostile_lines import (
     attack_worker,
     scripted_worker,
 )
+from tests.helpers.hostile_templates import attack_templates
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the mad worker needs select")
@@ -68,6 +69,12 @@ def test_spoiled_models_end_in_a_sentence(tmp_path: Path) -> None:
     assert attack_models(25, random.Random(1), tmp_path, ends) == []
     assert ends["refused"]
     assert ends["done"]  # what was spoiled did not matter to the engine
+
+
+def test_hostile_templates_end_in_a_text_or_a_sentence() -> None:
+    ends = Counter[str]()
+    assert attack_templates(60, random.Random(1), ends) == []
+    assert {"rendered", "syntax", "refused"} <= set(ends)
 
 
 def test_a_garbled_answer_ends_the_load_that_waits_for_it(tmp_path: Path, qtbot: Any) -> None:

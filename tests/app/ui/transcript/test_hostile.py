@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QUrl
@@ -13,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.transcript.items import MessageView
 from app.ui.transcript.text_row import TextRow
 from app.ui.transcript.view import Transcript
+from tests.helpers.hostile_markdown import attack_markdown
 from tests.helpers.transcript_probe import seen, widgets
 
 HOSTILE = {
@@ -81,6 +84,17 @@ def test_streams_in_pieces(qtbot: QtBot, view: Transcript, name: str) -> None:
     view.update_message(MessageView("a", "assistant", text))
     view.append_message(MessageView("end", "user", "after it"))
     qtbot.waitUntil(lambda: seen(view, "after it"))
+
+
+def test_texts_that_nobody_wrote(qtbot: QtBot) -> None:
+    def until(done: Callable[[], bool]) -> bool:
+        try:
+            qtbot.waitUntil(done, timeout=30_000)
+        except AssertionError:  # pytest-qt's own has no name of its own
+            return False
+        return True
+
+    assert attack_markdown(12, random.Random(1), until) == []
 
 
 def test_nothing_is_ever_loaded(view: Transcript) -> None:
