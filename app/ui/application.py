@@ -294,7 +294,7 @@ class Application(QObject):
         if key != self._shown_chat:
             self._shown_chat = key
             self.context.refresh()
-            self.models.offer_model_of(conversation)
+            self.models.notices.offer_model_of(conversation)
 
     @Slot(object)
     def _on_engine_state(self, _state: object) -> None:

@@ -17,20 +17,14 @@ from app.logs import engine_log
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.main_window import MainWindow
-from app.ui.presenters.load_choices import changes_of, way_back, ways_out
+from app.ui.presenters.engine_notices import EngineNotices
 from app.ui.presenters.model_names import FileLook, look_at, named_by_path
 from app.ui.presenters.status import Bandwidth, elsewhere, header_model, status_facts
-from app.ui.shell.views import Choice, Notice
 
 if TYPE_CHECKING:
-    from app.data.records import Conversation
     from app.data.tunings import Tunings
 
 __all__ = ["EnginePresenter"]
-
-_LOST = "engine-lost"
-_LOAD_FAILED = "load-failed"
-_OTHER_MODEL = "other-model"
 
 
 class EnginePresenter(QObject):
@@ -62,30 +56,29 @@ class EnginePresenter(QObject):
         self._settings = settings
         self.state = state
         self._load_id = 0
-        self._path: str | None = None
-        self._previous: str | None = None  # the model that gave way to the one being loaded
-        self._offered: str | None = None  # the model of the chat on screen
         self._expected: str | None = None  # will be loaded in a moment
         self._options: dict[str, Any] = {}
         self._after_load: Callable[[], None] | None = None
         self._looks: dict[str, FileLook] = {}  # names and shapes of files, by path
         self._asked = LoadOptions()
         self._bandwidth: Bandwidth | None = None
+        self.notices = EngineNotices(engine, window, settings, self.look, self)
+        self.notices.load_wanted.connect(self.load)
+        self.notices.reload_wanted.connect(self.reload)
         engine.settle_with(self._settled)
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
-        engine.notice.connect(self._on_notice)
+        engine.notice.connect(self.notices.say)
         engine.compatibility_needed.connect(self._on_compatibility_needed)
         engine.repack_failed.connect(self._on_repack_failed)
         engine.log_line.connect(engine_log.info)
         window.header.model.cancel_requested.connect(self.cancel_load)
-        window.chat.notices.chosen.connect(self._on_choice)
         self._on_state(engine.state)
 
     @property
     def path(self) -> str | None:
         """The model that is loaded or was asked for last."""
-        return self._path
+        return self.notices.path
 
     @property
     def expected(self) -> str | None:
@@ -138,7 +131,7 @@ class EnginePresenter(QObject):
             if problem is None:
                 self._load(path, changes or {}, once or {}, then)
             else:
-                self._window.chat.notices.show_notice(Notice(_LOAD_FAILED, problem, "error"))
+                self.notices.tell_problem(problem)
 
         # A file that can't be loaded must not cost the model that is.
         tasks.run(look, go_on, None, self)
@@ -157,12 +150,11 @@ class EnginePresenter(QObject):
         if hello is not None and self.state.compatibility(hello.cpu, hello.engine):
             options = msgspec.structs.replace(options, compatibility=True)
         self._asked = options
-        if self._engine.state.model is not None and self._path != path:
-            self._previous = self._path
-        self._path = path
+        if self._engine.state.model is not None and self.path != path:
+            self.notices.previous = self.path
+        self.notices.path = path
+        self.notices.clear()
         self._after_load = then
-        for key in (_LOST, _LOAD_FAILED, _OTHER_MODEL):
-            self._window.chat.notices.remove_notice(key)
         self._options = msgspec.to_builtins(options)
         self.state.begin_load(Path(path), self._options)
         self.loading.emit(path, options)
@@ -188,7 +180,7 @@ class EnginePresenter(QObject):
         """The name under which the model's tuning is kept, empty for none."""
         from app.tuned import key_of
 
-        return key_of(self.look(self._path or "").shape, self._asked)
+        return key_of(self.look(self.path or "").shape, self._asked)
 
     def look(self, path: str) -> FileLook:
         """What is known of a model's file: all there is to know once it was asked for."""
@@ -205,7 +197,7 @@ class EnginePresenter(QObject):
         """Return the options of a load, now that the engine is known."""
         needed = self.state.compatibility(hello.cpu, hello.engine)
         compatibility = needed or request.options.compatibility
-        by_hand = self._path is not None and self._settings.load_values(self._path)["compatibility"]
+        by_hand = self.path is not None and self._settings.load_values(self.path)["compatibility"]
         self._asked = msgspec.structs.replace(
             self._asked,
             compatibility=compatibility,
@@ -223,8 +215,8 @@ class EnginePresenter(QObject):
 
     def forget_load(self) -> None:
         """The program ends by itself: a load that runs is not to be held against its model."""
-        if self._engine.state.status == "loading" and self._path is not None:
-            self.state.end_load(Path(self._path), self._options, "failed")
+        if self._engine.state.status == "loading" and self.path is not None:
+            self.state.end_load(Path(self.path), self._options, "failed")
 
     def may_load_by_itself(self, path: str) -> bool:
         """Tell whether nothing speaks against loading a model without being asked."""
@@ -235,7 +227,9 @@ class EnginePresenter(QObject):
         try:
             self._settings.set_load_values(path, values)
         except OSError as error:
-            self._say(self.tr("The settings can't be saved: {0}.").format(error.strerror or error))
+            self.notices.say(
+                self.tr("The settings can't be saved: {0}.").format(error.strerror or error)
+            )
 
     @Slot()
     def cancel_load(self) -> None:
@@ -250,8 +244,8 @@ class EnginePresenter(QObject):
 
     def reload(self, changes: dict[str, Any] | None = None) -> None:
         """Load the same model again, with changed settings."""
-        if self._path is not None:
-            self.load(self._path, changes=changes)
+        if self.path is not None:
+            self.load(self.path, changes=changes)
 
     def raise_context(self, n_ctx: int | None = None) -> None:
         """Load the model again with a longer context: the given one, else twice the present."""
@@ -262,31 +256,13 @@ class EnginePresenter(QObject):
         if model.n_ctx_train:
             wanted = min(wanted, max(model.n_ctx_train, model.n_ctx))
         if wanted <= model.n_ctx:
-            self._say(
+            self.notices.say(
                 self.tr("The context of {0} tokens is all that this model was trained for.").format(
                     f"{model.n_ctx:,}"
                 )
             )
             return
         self.reload({"n_ctx": wanted})
-
-    def offer_model_of(self, conversation: Conversation | None) -> None:
-        """Offer the model that a chat was held with, if another one is loaded."""
-        notices = self._window.chat.notices
-        notices.remove_notice(_OTHER_MODEL)
-        if conversation is None or conversation.model_path in {None, self._path}:
-            return
-        if not Path(str(conversation.model_path)).is_file():
-            return
-        self._offered = conversation.model_path
-        name = conversation.model_name or self.look(str(conversation.model_path)).name
-        notices.show_notice(
-            Notice(
-                _OTHER_MODEL,
-                self.tr("This chat was held with {0}.").format(name),
-                choices=(Choice("load", self.tr("Load it")),),
-            )
-        )
 
     # --- what the engine tells ---
 
@@ -303,7 +279,7 @@ class EnginePresenter(QObject):
         window.chat.composer.set_unavailable(self._why_not(shown))
         window.chat.composer.set_elsewhere(elsewhere(state))
         if state.status == "lost":
-            self._tell_loss(state)
+            self.notices.tell_loss(state)
 
     def show_bandwidth(self, bandwidth: Bandwidth | None) -> None:
         """Say in the status line at what rate memory is read, as the plan has it."""
@@ -332,46 +308,6 @@ class EnginePresenter(QObject):
             return self.tr("Choose a model to chat with.")
         return None
 
-    def _tell_loss(self, state: EngineState) -> None:
-        self._window.chat.notices.show_notice(
-            Notice(
-                _LOST,
-                state.sentence or self.tr("The engine ended."),
-                "error",
-                state.detail,
-                self._ways_out(),
-            )
-        )
-
-    def _ways_out(self) -> tuple[Choice, ...]:
-        if self._path is None:
-            return ()
-        values = self._settings.load_values(self._path)
-        lost = self._engine.state.lost_remotes
-        return (*ways_out(values, lost, has_gpu=self._has_gpu()), *self._way_back())
-
-    def _way_back(self) -> tuple[Choice, ...]:
-        return way_back(None if self._previous is None else self.look(self._previous).title)
-
-    def _has_gpu(self) -> bool:
-        model = self._engine.state.model
-        return model is not None and model.layers_offloaded > 0
-
-    @Slot(str, str)
-    def _on_choice(self, notice: str, choice: str) -> None:
-        if notice == _OTHER_MODEL and self._offered is not None:
-            self._window.chat.notices.remove_notice(notice)
-            self.load(self._offered)
-            return
-        if notice not in {_LOST, _LOAD_FAILED} or self._path is None:
-            return
-        self._window.chat.notices.remove_notice(notice)
-        if choice == "back" and self._previous is not None:
-            self.load(self._previous)
-            return
-        values = self._settings.load_values(self._path)
-        self.reload(changes_of(choice, values, self._engine.state.lost_remotes))
-
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:
         if isinstance(message, Loaded) and message.id == self._load_id:
@@ -379,37 +315,21 @@ class EnginePresenter(QObject):
         elif isinstance(message, Failed) and message.id == self._load_id:
             self._after_load = None
             outcome: LoadOutcome = "out_of_memory" if message.kind == "out_of_memory" else "failed"
-            if self._path is not None:
-                self.state.end_load(Path(self._path), self._options, outcome)
+            if self.path is not None:
+                self.state.end_load(Path(self.path), self._options, outcome)
             if message.kind == "cancelled" or self._engine.state.status == "lost":
                 return  # asked for, or told with the loss
-            self._window.chat.notices.show_notice(
-                Notice(
-                    _LOAD_FAILED,
-                    message.message,
-                    "error",
-                    message.detail,
-                    self._ways_out() if message.kind != "bad_model" else self._way_back(),
-                )
-            )
+            self.notices.tell_failure(message)
 
     def _on_loaded(self, model: ModelInfo) -> None:
-        self._previous = None
+        self.notices.previous = None
         self.state.end_load(Path(model.path), self._options, "loaded")
         self.state.set_last_model(Path(model.path))
-        for index, sentence in enumerate((model.template_notice, *model.notices)):
-            if sentence:
-                self._window.chat.notices.show_notice(
-                    Notice(f"load-{index}", sentence, "warning" if index else "info")
-                )
+        self.notices.tell_loaded(model)
         self.model_loaded.emit(model)
         then, self._after_load = self._after_load, None
         if then is not None:
             then()
-
-    @Slot(str)
-    def _on_notice(self, sentence: str) -> None:
-        self._say(sentence)
 
     @Slot(object)
     def _on_compatibility_needed(self, hello: Hello) -> None:
@@ -418,6 +338,3 @@ class EnginePresenter(QObject):
     @Slot(object)
     def _on_repack_failed(self, hello: Hello) -> None:
         self.state.set_repack_fails(hello.cpu, hello.engine)
-
-    def _say(self, sentence: str) -> None:
-        self._window.chat.notices.show_notice(Notice("engine", sentence, "info"))
