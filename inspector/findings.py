@@ -27,7 +27,6 @@ __all__ = ["WINDOW_NEAR", "findings_of"]
 WINDOW_NEAR: Final = 0.85
 """Share of the window from which its end is worth a warning."""
 
-_WINDOW_FULL: Final = 0.97
 _STAY: Final = frozenset({"flash_off", "old_mla", "swa_full", "beyond_trained"})
 _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
@@ -229,10 +228,9 @@ def _window(session: Session) -> Iterator[FindingRecord]:
             effect="the model writes one, and this chat stays as it is",
         )
     )
-    full = used >= _WINDOW_FULL * window
     yield FindingRecord(
         id="window",
-        severity="warning" if full else "note",
+        severity="warning",
         text=f"{used:,} of {window:,} tokens of the window are taken.",
         cause=(
             "The oldest turns will be left out of what the model sees, and then the prompt is "

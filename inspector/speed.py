@@ -26,6 +26,7 @@ from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
 from inspector.records import TurnStats
 from inspector.session import Session, spread
 from inspector.views import (
+    LOAD_PART,
     Basis,
     DepthPoint,
     FirstTokenPart,
@@ -370,7 +371,7 @@ def _first_token(session: Session) -> FirstTokenView | None:
     stats = last.stats
     parts = []
     if stats.load_s:
-        parts.append(FirstTokenPart("load", stats.load_s))
+        parts.append(FirstTokenPart(LOAD_PART, stats.load_s))
     parts.append(FirstTokenPart(f"prefill of {stats.evaluated_tokens:,} tokens", stats.prefill_s))
     rest = stats.first_token_s - stats.prefill_s
     if rest > 0:

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 __all__ = [
     "LOAD_LINE",
+    "LOAD_PART",
     "AlternativeView",
     "Basis",
     "BudgetView",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 LOAD_LINE: Final = 0.9
+
+LOAD_PART: Final = "load"
+"""Label of the part of a first token's time that loading the model took."""
 
 Basis: TypeAlias = Literal[
     "measured",  # by a clock or a probe on this computer

@@ -154,7 +154,7 @@ class Finding(Painted):
 
 
 class FindingsCard(Card):
-    """All findings, the worst first; hidden when there is nothing to say.
+    """Findings, the worst first; hidden when there is nothing to say.
 
     Signals:
         fix_requested(str finding, str fix): a button was pressed.
@@ -162,8 +162,10 @@ class FindingsCard(Card):
 
     fix_requested = Signal(str, str)
 
-    def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
-        super().__init__(palette, "findings", parent=parent)
+    def __init__(
+        self, palette: Palette, parent: QWidget | None = None, key: str = "findings"
+    ) -> None:
+        super().__init__(palette, key, parent=parent)
         self.findings: list[Finding] = []
 
     def set_views(self, views: tuple[FindingView, ...]) -> None:

@@ -73,6 +73,8 @@ class InspectorPanel(QScrollArea):
         self.empty = WrappedText(palette, content, size_px=13, token="dim")
         self.budget = BudgetCard(palette, content)
         self.findings = FindingsCard(palette, content)
+        # What is only worth knowing does not push the figures out of sight.
+        self.notes = FindingsCard(palette, content, "notes")
         self.growth = GrowthCard(palette, self._loader, content)
         self.speed = SpeedCard(palette, self._loader, content)
         self.model = ModelCard(palette, content)
@@ -85,7 +87,8 @@ class InspectorPanel(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(content)
         self.focus_ring = FocusRing(palette, content)
-        self.findings.fix_requested.connect(self.fix_requested)
+        for found in (self.findings, self.notes):
+            found.fix_requested.connect(self.fix_requested)
         self.model.metadata_requested.connect(self.metadata_requested)
         palette.changed.connect(self._apply_theme)
         self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
@@ -98,7 +101,7 @@ class InspectorPanel(QScrollArea):
         head = (
             (self.findings, self.budget) if self._findings_first else (self.budget, self.findings)
         )
-        return (*head, self.growth, self.speed, self.model)
+        return (*head, self.growth, self.speed, self.notes, self.model)
 
     @property
     def folded(self) -> tuple[str, ...]:
@@ -136,7 +139,8 @@ class InspectorPanel(QScrollArea):
         )
         self.budget.set_views(view.budgets, _layers_apart(view))
         self.budget.setVisible(bool(view.budgets))
-        self.findings.set_views(view.findings)
+        self.findings.set_views(tuple(f for f in view.findings if f.severity != "note"))
+        self.notes.set_views(tuple(f for f in view.findings if f.severity == "note"))
         if view.growth is not None:
             self.growth.set_view(view.growth)
         if view.speed is not None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
 from gguf_tools.units import format_seconds
 from inspector.ceiling import HELD_BY_ARITHMETIC
-from inspector.views import FirstTokenView, SpeedView
+from inspector.views import LOAD_PART, FirstTokenView, SpeedView
 from inspector.widgets.card import Card
 from inspector.widgets.fact_row import FactRow
 from inspector.widgets.meter import RateMeter
@@ -96,8 +96,11 @@ class SpeedCard(Card):
         if view is None:
             self.first_token_parts.show_text("")
             return
+        # Below the reply it is told without the load, which the reply did not cause.
+        is_loaded = any(part.label == LOAD_PART and part.seconds > 0 for part in view.parts)
+        name = self.tr("First token, with loading") if is_loaded else self.tr("First token")
         self.first_token.set_fact(
-            self.tr("First token"), format_seconds(view.total_s), view.basis, _tokens(self, view)
+            name, format_seconds(view.total_s), view.basis, _tokens(self, view)
         )
         taken = [part for part in view.parts if part.seconds > 0]
         parts = [f"{part.label} {format_seconds(part.seconds)}" for part in taken]

@@ -98,9 +98,7 @@ def test_over_the_load_line_names_numbers_and_others(session: Session) -> None:
     assert [fix.key for fix in finding.fixes][-1] == "unload"
 
 
-@pytest.mark.parametrize(
-    ("used", "severity"), [(1700, None), (1741, "note"), (1980, "note"), (1990, "warning")]
-)
+@pytest.mark.parametrize(("used", "severity"), [(1700, None), (1741, "warning"), (1990, "warning")])
 def test_the_end_of_the_window_is_told_in_time(
     session: Session, used: int, severity: str | None
 ) -> None:

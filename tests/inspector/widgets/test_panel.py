@@ -333,3 +333,18 @@ def test_findings_stand_above_several_budgets(make_panel: MakePanel) -> None:
     panel.set_view(SPLIT)
     QApplication.processEvents()
     assert panel.budget.y() < panel.findings.y() < panel.growth.y()
+
+
+def test_notes_stand_below_the_figures_and_warnings_above(make_panel: MakePanel) -> None:
+    (warning,) = SPLIT.findings
+    note = replace(warning, id="busy", severity="note", headline="Measured while busy.")
+    panel = make_panel(replace(SPLIT, findings=(warning, note)))
+    QApplication.processEvents()
+    assert panel.findings.y() < panel.growth.y() < panel.speed.y() < panel.notes.y()
+    assert [card.view for card in panel.notes.findings] == [note]
+    taken: list[tuple[str, str]] = []
+    panel.fix_requested.connect(lambda finding, fix: taken.append((finding, fix)))
+    panel.notes.findings[0].buttons[0].click()
+    assert taken == [("busy", note.fixes[0].key)]
+    panel.set_view(SPLIT)
+    assert panel.notes.isHidden()

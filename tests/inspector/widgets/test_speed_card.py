@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout
 from pytestqt.qtbot import QtBot
 
 from app.ui.theme import ThemeManager
-from inspector.views import RateView, SpeedView
+from inspector.views import LOAD_PART, FirstTokenPart, RateView, SpeedView
 from inspector.widgets.plot_slot import PlotLoader
 from inspector.widgets.speed_card import SpeedCard
 from tests.helpers.panel_samples import CPU, SPLIT_SPEED
@@ -32,6 +32,16 @@ def test_measured_beside_predicted(card: SpeedCard) -> None:
     )
     assert card.draft.texts == ("First token of the draft", "about 310 ms")
     assert card.draft_parts.text() == "412 tokens new · 21,034 reused"
+
+
+def test_a_first_token_with_the_load_says_so(card: SpeedCard) -> None:
+    assert CPU.speed is not None
+    assert CPU.speed.first_token is not None
+    parts = (FirstTokenPart(LOAD_PART, 1.16), *CPU.speed.first_token.parts)
+    card.set_view(
+        replace(CPU.speed, first_token=replace(CPU.speed.first_token, total_s=1.56, parts=parts))
+    )
+    assert card.first_token.texts == ("First token, with loading", "1.56 s")
 
 
 def test_parts_that_took_no_time_are_left_out(card: SpeedCard) -> None:
