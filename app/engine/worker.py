@@ -286,7 +286,7 @@ def main() -> int:
     script = os.environ.get(FAKE_ENGINE_VARIABLE)
     engine: Engine
     if script:
-        from app.engine.fake_backend import FakeEngine
+        from app.engine.fake.engine import FakeEngine
 
         engine = FakeEngine(script)
     else:
