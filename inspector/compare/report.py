@@ -178,9 +178,8 @@ def _answer(variant: VariantRecord) -> Iterator[str]:
     if stats is not None:
         rate = _number(stats.decode_per_s, ".1f")
         yield (
-            f"{stats.reply_tokens} tokens, first one after {stats.first_token_s:.2f} s"
-            + (f", {rate} tok/s" if rate else "")
-            + "."
+            f"{stats.reply_tokens:,} token{'' if stats.reply_tokens == 1 else 's'}, first one "
+            f"after {stats.first_token_s:.2f} s" + (f", {rate} tok/s" if rate else "") + "."
         )
 
 

@@ -276,3 +276,22 @@ def test_a_state_of_n_grams(read: Any) -> None:
     }
     assert more == {0: 0, 1: 2 * 4 * shape.ple_state, 2: 2 * 4 * shape.ple_state}
     assert _caches(shape)["indexer"] == 1 * _CELLS * _INDEX_ROW  # the one layer of full attention
+
+
+def test_layers_that_index_by_their_number_of_best(read: Any) -> None:
+    listed = _LATENT | {"attention.indexer.types": ("[u32]", [1, 0, 0, 1])}
+    shape = _shape(read("hy_v4", listed))
+    assert _caches(shape)["indexer"] == 2 * _CELLS * _INDEX_ROW
+    none = _shape(read("hy_v4", listed | {"attention.indexer.top_k": ("u32", 0)}))
+    assert "indexer" not in _caches(none)
+    assert none.indexer_block == 0
+
+
+def test_positions_of_tokens_beside_images(read: Any) -> None:
+    sections = {"rope.dimension_sections": ("[i32]", [8, 8, 0, 0])}
+    assert _shape(read("glm4", sections)).position_rows == 4
+    assert _shape(read("qwen2vl", {})).position_rows == 4
+    assert _shape(read("glm4", {})).position_rows == 1
+    one = {"rope.dimension_sections": ("[i32]", [8, 0, 0, 0])}
+    assert _shape(read("glm4", one)).position_rows == 1
+    assert _shape(read("llama", sections)).position_rows == 1

@@ -9,6 +9,7 @@ import pytest
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.prefill import attention_flops
 from gguf_tools.quants import TensorType
+from gguf_tools.roles import block_of, read_fraction
 from tests.helpers.families import FAMILIES
 from tests.helpers.gguf_bytes import type_named
 
@@ -43,3 +44,21 @@ def test_bits_of_types(kind: str, bits: float) -> None:
     assert found.bits_per_element == bits
     assert found.quantized is (kind != "F16")
     assert found.row_bytes(512) == 512 * bits / 8
+
+
+def test_one_expert_of_several(tmp_path: Path) -> None:
+    facts = _facts("chunks_off", tmp_path)  # one of seven is used
+    shape = facts.shape
+    assert shape is not None
+    tensor = facts.header.tensors["blk.1.ffn_up_exps.weight"]
+    assert read_fraction(tensor, shape) == pytest.approx(1 / 7)
+    assert read_fraction(tensor, shape, 2) == pytest.approx(1 - (6 / 7) ** 2)
+    assert read_fraction(facts.header.tensors["blk.1.ffn_up_shexp.weight"], shape) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [("blk.12.attn_q.weight", 12), ("dec.blk.3.ffn_up.weight", 3), ("output.weight", None)],
+)
+def test_layers_in_names(name: str, block: int | None) -> None:
+    assert block_of(name) == block

@@ -28,27 +28,40 @@ def facts_of(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("family", "load", "fix", "words"),
+    ("family", "load", "fix", "value", "words"),
     [
-        ("dense", LoadSettings(sequences=257), "fewer_sequences", "At most 256 chats"),
-        ("latent", LoadSettings(type_k="q8_0"), "kv_same", "the same cache type for K and V"),
+        ("dense", LoadSettings(sequences=257), "fewer_sequences", 256, "At most 256 sequences"),
+        (
+            "latent",
+            LoadSettings(type_k="q8_0"),
+            "kv_same",
+            "same",
+            "the same cache type for K and V",
+        ),
         (
             "dense",
             LoadSettings(type_v="q8_0", flash_attention="off"),
             "flash_on",
+            "on",
             "needs flash attention",
         ),
         (
             "encoder_decoder",
             LoadSettings(sequences=2),
             "one_sequence",
-            "with several chats at once",
+            1,
+            "with several sequences",
         ),
-        ("gemma4_experts", LoadSettings(), None, ""),
+        ("gemma4_experts", LoadSettings(), None, None, ""),
     ],
 )
 def test_why_and_what_mends_it(
-    family: str, load: LoadSettings, fix: str | None, words: str, facts_of: Any
+    family: str,
+    load: LoadSettings,
+    fix: str | None,
+    value: object,
+    words: str,
+    facts_of: Any,
 ) -> None:
     facts = facts_of(family)
     assert facts.shape is not None
@@ -60,6 +73,9 @@ def test_why_and_what_mends_it(
     assert words in refused.text
     plan = make_plan(facts, load, cpu_only())
     assert plan.refusal == refused
+    (finding,) = [item for item in plan.findings if item.id == "refused"]
+    assert (finding.severity, finding.text) == ("error", refused.text)
+    assert finding.fixes[0].value == value
     mended = plan.memory.settings
     # What is planned instead is taken.
     again = replace(

@@ -10,6 +10,8 @@ from gguf_tools.units import (
     format_bytes,
     format_count,
     format_figure,
+    format_flops,
+    format_percent,
     format_rate,
     format_seconds,
     round_up,
@@ -113,3 +115,22 @@ def test_rates() -> None:
 def test_rounding_up(value: int, up: int, share: int) -> None:
     assert round_up(value, 32) == up
     assert ceil_div(value, 32) == share
+
+
+@pytest.mark.parametrize(
+    ("operations", "text"),
+    [
+        (999_999, "999,999 FLOP"),
+        (1e6, "1.00 MFLOP"),
+        (1e9, "1.00 GFLOP"),
+        (9.99e9, "9.99 GFLOP"),
+        (165e12, "165 TFLOP"),
+    ],
+)
+def test_operations(operations: float, text: str) -> None:
+    assert format_flops(operations) == text
+
+
+def test_shares_are_whole_percent() -> None:
+    assert format_percent(0.556) == "56\N{NO-BREAK SPACE}%"
+    assert format_percent(12.5) == "1,250\N{NO-BREAK SPACE}%"

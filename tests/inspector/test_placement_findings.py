@@ -105,3 +105,13 @@ def test_all_layers_would_fit_with_a_shorter_context(plan_of: PlanOf) -> None:
     offload = findings(session, layers_offloaded=1, gpu_layers_asked=1)["offload"]
     assert "All layers fit up to a context of " in offload.cause
     assert replace(small, free_bytes=0).free_bytes == 0
+
+
+def test_all_layers_that_were_asked_for_are_not_offered_again(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), WIDE, gpu_layers=3))
+    every = findings(session, layers_offloaded=2, gpu_layers_asked=3)["offload"]
+    assert all(fix.changes != {"gpu_layers": -1} for fix in every.fixes)
+    session.planned(plan_of(machine(card()), WIDE, gpu_layers=1))
+    one = findings(session, layers_offloaded=1, gpu_layers_asked=1)["offload"]
+    assert one.fixes[0].changes == {"gpu_layers": -1}

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from gguf_tools.facts import ModelFacts
-from gguf_tools.plan import Plan
+from gguf_tools.plan import Plan, make_plan
+from gguf_tools.settings import LoadSettings
+from gguf_tools.typed import typed_facts
 from inspector.effects import effect_of, planned_again
 from inspector.plan_record import GrowthLine, PlanRecord, changes_of_key
 from inspector.planned import (
@@ -15,6 +17,7 @@ from inspector.planned import (
     prefill_point,
     step_point,
 )
+from inspector.planner_examples import model_named
 from tests.inspector.conftest import card, cpu, machine
 
 PlanOf = Callable[..., Plan]
@@ -137,3 +140,31 @@ def test_a_line_without_growth_has_no_tokens() -> None:
     assert flat.at(3) == 5
     assert flat.tokens_at(6) is None
     assert GrowthLine(cache_type="f16", points=()).at(3) == 0
+
+
+def test_where_experts_and_tables_lie() -> None:
+    plan = make_plan(
+        typed_facts(model_named("Qwen3 30B-A3B")),
+        LoadSettings(context=4096, experts_on_cpu=True, gpu_layers=40),
+        machine(card(), host=cpu(total_bytes=1 << 36, free_bytes=1 << 36)),
+    )
+    record = plan_record(plan)
+    on_card = [layer for layer in record.layers if layer.device == "CUDA0"]
+    assert len(on_card) == 40
+    # Experts of layers that lie in main memory anyway are no split, and the output has none.
+    assert {layer.split_device for layer in record.layers if layer.device == "CPU"} == {None}
+    assert [layer.name for layer in on_card if layer.split_device is None] == ["output"]
+    header = plan.facts.header
+    table = header.tensors["token_embd.weight"].size_bytes
+    layers = sum(layer.size_bytes for layer in record.layers)
+    weights = sum(tensor.size_bytes for tensor in header.tensors.values())
+    # The table is looked up, not multiplied: it belongs to no layer.
+    assert layers == weights - table + plan.memory.kv_bytes
+
+
+def test_settings_that_are_not_given_are_the_planner_s(
+    facts_of: Callable[..., ModelFacts],
+) -> None:
+    facts = facts_of()
+    assert load_settings({"n_ctx": 4096}, facts).repack is False
+    assert load_settings({"n_ctx": 4096, "repack": True}, facts).repack is True

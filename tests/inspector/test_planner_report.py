@@ -87,3 +87,11 @@ def test_names_and_tokens_are_short() -> None:
     assert tokens(5_300) == "5.2K"
     assert tokens(512) == "512"
     assert tokens(1 << 20) == "1M"
+
+
+def test_several_conversations_are_counted() -> None:
+    settings = PlannerSettings(context=8192, conversations=4)
+    text = planner_markdown([ReportRow("Box", settings, None, "Choose a model.")])
+    assert "4 × 8K" in text
+    one = planner_markdown([ReportRow("Box", PlannerSettings(context=8192), None, "No.")])
+    assert "1 ×" not in one

@@ -130,3 +130,19 @@ def test_hardware_that_left_the_table_is_said() -> None:
 def test_unknown_models_are_no_example() -> None:
     with pytest.raises(KeyError):
         model_named("Llama 9")
+
+
+def test_as_many_rows_as_a_page_holds_are_kept() -> None:
+    def page(count: int) -> PlannerSetup:
+        return PlannerSetup(rows=tuple(RowSetup(f"r{n}", MachineSpec()) for n in range(count)))
+
+    assert decode_setup(encode_setup(page(24))) == page(24)
+    assert decode_setup(encode_setup(page(25))) is None
+
+
+def test_a_first_page_begins_with_its_first_row() -> None:
+    page = first_setup()
+    assert page.chosen == page.rows[0].key
+    assert page.chosen_row is page.rows[0]
+    assert [row.key for row in page.rows] == [f"r{n}" for n in range(6)]
+    assert page.rows[-1].machine.source == "this"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 
 from inspector.records import BandwidthRecord, TurnStats
@@ -51,3 +52,17 @@ def test_a_probe_whose_passes_disagree_is_not_steady() -> None:
     assert quiet.steady
     assert not busy.steady
     assert busy.bytes_per_s == 9.0
+
+
+def test_a_share_of_a_prompt_of_one_token() -> None:
+    assert _stats(prompt_tokens=1, reused_tokens=1).reused_share == 1.0
+    assert _stats(prompt_tokens=0).reused_share is None
+
+
+def test_stretches_of_a_reply() -> None:
+    stats = _stats(prompt_tokens=100, reply_tokens=33, decode_s=4.0)
+    sampled = msgspec.structs.replace(stats, samples=((1, 0.0), (17, 2.0), (25, 3.0), (33, 4.0)))
+    # Stretches of just 16 tokens count; the middle of the first is 8 behind its beginning.
+    assert sampled.rates_along(16) == ((100 + 1 + 8, 8.0), (100 + 17 + 8, 8.0))
+    assert stats.rates_along(16) == ((100 + 16, 8.0),)
+    assert _stats(reply_tokens=1).rates_along() == ()

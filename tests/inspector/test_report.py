@@ -3,8 +3,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import msgspec
+import pytest
+
 from gguf_tools.plan import Plan
-from inspector.report import report_as_json, report_as_markdown
+from inspector.report import read_report, report_as_json, report_as_markdown
 from inspector.session import Session
 from tests.inspector.conftest import loaded, turn
 
@@ -43,3 +46,33 @@ def test_turns_without_a_load_keep_their_figures() -> None:
 def test_a_chat_without_figures_says_so() -> None:
     assert "No turn of this chat has figures." in report_as_markdown("", [])
     assert report_as_markdown("", []).startswith("# Untitled chat")
+
+
+def test_each_load_is_judged_by_its_own_turns(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    first = loaded(session, at_ms=1)
+    settings = msgspec.structs.replace(first.settings, flash_attention=False)
+    second = msgspec.structs.replace(first, at_ms=2, settings=settings)
+    assert second.id != first.id
+    slow = turn(second, decode_s=100.0, samples=((1, 0.0), (101, 100.0)))
+    text = report_as_markdown("Two", [turn(first), slow, turn()])
+    before, _, after = text.partition("attention off")
+    assert "attention on" in before
+    assert "at least" in after
+    assert before.count("## Load of") == 2
+    unknown = msgspec.structs.replace(
+        first, settings=msgspec.structs.replace(settings, flash_attention=None)
+    )
+    assert "attention unknown" in report_as_markdown("One", [turn(unknown)])
+
+
+def test_a_report_comes_back() -> None:
+    turns = [turn(), turn(decode_s=4.0)]
+    data = json.dumps(report_as_json("A chat", turns)).encode()
+    title, found = read_report(data)
+    assert title == "A chat"
+    assert [item.stats for item in found] == [item.stats for item in turns]
+    for wrong in (b"", b"[]", b"{}", b"\xff", b"[" * 100_000):
+        with pytest.raises(ValueError, match="no report"):
+            read_report(wrong)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 
+import msgspec
+
 from inspector.compare.report import HEADS, comparison_as_json, comparison_as_markdown
-from tests.inspector.compare.samples import comparison
+from tests.inspector.compare.samples import GIB, comparison, variant
 
 
 def test_markdown_holds_the_table_the_answers_and_the_places() -> None:
@@ -41,3 +43,22 @@ def test_json_holds_everything() -> None:
     assert values["record"]["settings"]["prompt"] == "Why | so?"
     assert values["record"]["variants"][0]["quality"]["worst"][0]["token"] == "fair"
     assert values["memory_returns"][0]["before_bytes"] == 30 << 20
+
+
+def test_a_report_without_quality_memory_and_answers() -> None:
+    bare = variant("Q8_0", 8 * GIB, 10.0, answer="", quality=None)
+    text = comparison_as_markdown(comparison(variants=(bare,), reference=0, memory=()))
+    assert "standard errors" not in text
+    assert "## Memory of each engine" not in text
+    assert "## Q8_0" not in text
+    assert "| Q8_0 (reference) |" in text
+
+
+def test_an_answer_of_one_token_has_no_rate() -> None:
+    one = variant("Q8_0", 8 * GIB, 10.0)
+    assert one.stats is not None
+    short = msgspec.structs.replace(
+        one, stats=msgspec.structs.replace(one.stats, reply_tokens=1), decode=None
+    )
+    text = comparison_as_markdown(comparison(variants=(short,), reference=0))
+    assert "1 token, first one after 0.25 s." in text

@@ -91,3 +91,56 @@ def test_a_record_of_a_newer_program_is_refused() -> None:
     newer = encode_comparison(comparison(format=99))
     with pytest.raises(ValueError, match="newer"):
         decode_comparison(newer)
+
+
+def test_bytes_of_the_plan_where_no_test_says_them() -> None:
+    plain = variant("Q8_0", 8 * GIB, 10.0)
+    assert plain.decode is not None
+    without = msgspec.structs.replace(
+        plain, decode=msgspec.structs.replace(plain.decode, bytes_per_token=None)
+    )
+    (row,) = variant_rows(comparison(variants=(without,), reference=0, memory=()))
+    assert row.bytes_per_token == 8 * GIB  # of the file: there is no plan and no test
+    assert (row.depth_tokens, row.ceiling, row.efficiency) == (None, None, None)
+    unanswered = msgspec.structs.replace(without, stats=None)
+    (row,) = variant_rows(comparison(variants=(unanswered,), reference=0, memory=()))
+    assert row.decode_per_s == 10.0
+    nothing = msgspec.structs.replace(unanswered, decode=None, prefill=None)
+    (row,) = variant_rows(comparison(variants=(nothing,), reference=0, memory=()))
+    assert (row.decode_per_s, row.prefill_per_s, row.first_token_s) == (None, None, None)
+
+
+def test_a_faster_one_is_named_as_well() -> None:
+    record = comparison(variants=(variant("Q4_0", 4 * GIB, 30.0), variant("Q8_0", 8 * GIB, 10.0)))
+    assert sentences(record)[0] == "Q4_0 decodes 50% faster than its bytes alone say."
+
+
+def test_a_note_on_quality_is_told() -> None:
+    noted = variant("Q4_0", 4 * GIB, 20.0, quality_note="The text was too short.")
+    record = comparison(variants=(noted, variant("Q8_0", 8 * GIB, 10.0)), memory=())
+    assert "Q4_0: The text was too short." in sentences(record)
+
+
+def test_memory_that_is_all_given_back_or_was_never_seen() -> None:
+    back = comparison(memory=tuple(steps(0, 30 * MIB, 4000 * MIB, 30 * MIB)))
+    assert "After each variant all of its memory was given back." in sentences(back)
+    unseen = comparison(memory=())
+    assert not any("memory" in line for line in sentences(unseen))
+    half = comparison(memory=tuple(steps(0, 30 * MIB, 4000 * MIB, 31 * MIB)[:2]))
+    assert not any("given back" in line for line in sentences(half))
+    (item,) = memory_returns(half)
+    assert (item.after_bytes, item.free_after_bytes) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (MIB - 1, "all of its memory was given back"),
+        (MIB, "(at most 1.00 MiB of the engine's own stayed"),
+        (32 * MIB, "(at most 32.0 MiB of the engine's own stayed"),
+        (32 * MIB + 1, "held 32.0 MiB after it was unloaded"),
+    ],
+)
+def test_how_much_memory_may_stay(kept: int, words: str) -> None:
+    record = comparison(memory=tuple(steps(0, 30 * MIB, 4000 * MIB, 30 * MIB + kept)))
+    assert any(words in line for line in sentences(record))

@@ -66,3 +66,12 @@ def test_spans_cover_the_answer(answers: list[str], reference: int) -> None:
     for answer, spans in zip(answers, differing_words(answers, reference), strict=True):
         assert "".join(answer[span.start : span.end] for span in spans) == answer
         assert all(a.differs != b.differs for a, b in itertools.pairwise(spans))
+
+
+def test_words_that_come_often_are_compared_as_well() -> None:
+    # More than two hundred words, of which two come all the time: no reason to pass them over.
+    same = ["the", "ship"] * 150
+    first = " ".join(["one", *same, "old"])
+    second = " ".join(["two", *same, "new"])
+    found = differing_words([first, second], 0)
+    assert _marked(first, found[0]) == ["one", "old"]
