@@ -266,7 +266,8 @@ def test_columns_give_way_on_a_narrow_page(page: ModelsPage, width: int, columns
 def test_rows_draw_in_either_direction(page: ModelsPage, themes: ThemeManager) -> None:
     def picture() -> bytes:
         QApplication.processEvents()
-        return bytes(page.tree.grab().toImage().constBits())
+        image = page.tree.grab().toImage()  # owns the bits, so it has to live on
+        return bytes(image.constBits())
 
     left = picture()
     page.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
