@@ -25,12 +25,13 @@ __all__ = ["ComputeUse", "Trust", "compute_by_device", "trust_of"]
 
 Trust: TypeAlias = Literal["exact", "close", "rough"]
 
-_ROUGH: Final = frozenset({"qwen4exp", "glm5-next", "kimi-k3"})
+_ROUGH: Final = frozenset({"qwen4exp", "glm5-next"})
 _CLOSE: Final = INDEXED | HYBRID | RECURRENT | {"t5", "t5encoder"}
 _EACH_COUNTS: Final = INDEXED | {
     "falcon-h1",
     "gemma3n",
     "gemma4",
+    "kimi-k3",
     "nemotron_h",
     "nemotron_h_moe",
     "rwkv6",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from gguf_tools.compute.banked import build_banked
 from gguf_tools.compute.compressed import build_compressed
 from gguf_tools.compute.context import GraphContext
 from gguf_tools.compute.encoder import BERT_FAMILY, build_bert, build_t5
@@ -69,6 +70,7 @@ _BUILDERS: Final = {
     "deepseek4": build_compressed,
     "gemma3n": build_gemma3n,
     "gemma4": build_gemma4,
+    "kimi-k3": build_banked,
     "rwkv6": build_rwkv,
     "rwkv6qwen2": build_rwkv,
     "rwkv7": build_rwkv,

@@ -12,7 +12,7 @@ from gguf_tools.compute.graph import Node
 from gguf_tools.compute.traits import ExpertTraits, Gating
 from gguf_tools.hparams import Hyperparameters
 
-__all__ = ["dense", "experts", "experts_in_two_steps", "shared_expert"]
+__all__ = ["bounded", "dense", "experts", "experts_in_two_steps", "shared_expert"]
 
 _GATINGS: Final[dict[int, Gating]] = {
     1: "softmax",
@@ -166,7 +166,16 @@ def _hidden(
             up = graph.inplace(up)
         return up
     gate = context.routed(width, used, x, chosen)
+    if context.shape.architecture == "kimi-k3":
+        return bounded(context, gate, up)
     return graph.make((width, used, tokens), gate, up)
+
+
+def bounded(context: GraphContext, gate: Node, up: Node) -> Node:
+    """Return a gated product of which both sides are bounded by a tangent (``LLM_FFN_SITU``)."""
+    graph = context.graph
+    opened = graph.inplace(graph.inplace(gate), graph.inplace(gate))
+    return graph.inplace(opened, up)
 
 
 def _default_gating(shape: Hyperparameters) -> Gating:

@@ -81,9 +81,12 @@ def latent_attention(context: GraphContext, layer: int, x: Node, *, rope: bool =
 
 
 def _gated_heads(context: GraphContext, layer: int, out: Node, x: Node) -> Node:
-    """Return the heads' outputs, each scaled by a gate of its own."""
+    """Return the heads' outputs, each scaled by a gate of its own or by one for each value."""
     graph = context.graph
     heads, tokens = context.shape.heads[layer], context.tokens
+    rows = context.rows(layer, "attn_gate")
+    if rows != heads:  # a gate for every value
+        return graph.inplace(out, graph.inplace(graph.matmul(rows, x)))
     gate = graph.inplace(graph.view(graph.matmul(heads, x), 1, heads, tokens))
     gated = graph.inplace(graph.view(out, out.ne[0] // heads, heads, tokens), gate)
     return graph.make(out.ne, gated)

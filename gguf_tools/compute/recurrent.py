@@ -278,7 +278,10 @@ def kda(context: GraphContext, layer: int, x: Node) -> Node:
     state = load_state(context, shape.recurrent_state)
     out = _fused_delta(context, q, k, parts[2], decay, beta, state)
     out = graph.make(out.ne, out)
-    gate = _low_rank(context, layer, "g", x)
+    if context.has(layer, "ssm_g"):
+        gate = graph.matmul(width, x)
+    else:
+        gate = _low_rank(context, layer, "g", x)
     normed = graph.inplace(graph.view(out, length, heads, tokens), weights=True)
     gated = graph.inplace(normed, graph.inplace(graph.view(gate, length, heads, tokens)))
     gated = graph.make((width, tokens), gated)

@@ -166,6 +166,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "jais": Traits(layer_norm=True, attention=_NO_ROPE),
     "jais2": Traits(layer_norm=True, activation_steps=2),
     "jamba": Traits(residual_first="both", attention=_NO_ROPE, experts=_UNNORMED),
+    "kimi-k3": Traits(attention=_NO_ROPE, experts=_BY_KEY),
     "kimi-linear": Traits(norm_first=True, attention=_NO_ROPE, experts=_BY_KEY),
     "laguna": Traits(experts=_BY_KEY),
     "lfm2": Traits(residual_first="both"),

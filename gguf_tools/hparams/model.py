@@ -69,6 +69,7 @@ class Hyperparameters:
     indexer_full: tuple[bool, ...] = ()
     compress_ratios: tuple[int, ...] = ()
     residual_streams: int = 0  # hyper-connections: this many streams beside each other
+    residual_block: int = 0  # so many layers run between inputs that are kept for later ones
     rope_dimensions: int = 0
     position_rows: int = 1  # positions a token has: several where images have a place too
     conv_kernel: int = 0

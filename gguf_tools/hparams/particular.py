@@ -197,8 +197,12 @@ def _glm5_next(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
     )
 
 
-def _kimi_k3(_keys: Keys, shape: Hyperparameters) -> Hyperparameters:
-    return replace(shape, value_length=shape.kv_lora_rank)
+def _kimi_k3(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
+    return replace(
+        shape,
+        value_length=shape.kv_lora_rank,
+        residual_block=keys.integer("attn_res.block_size", 0),
+    )
 
 
 def _deepseek4(keys: Keys, shape: Hyperparameters) -> Hyperparameters:
