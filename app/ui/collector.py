@@ -28,6 +28,7 @@ _YOUNG: Final = 2000
 _MIDDLE: Final = 10
 _OLD: Final = 10
 _LONG_S: Final = 0.004
+_APART_S: Final = 60.0
 _AGAIN_S: Final = 600.0
 _TURN_S: Final = 0.001
 
@@ -69,7 +70,8 @@ class Collector(QObject):
             gc.unfreeze()
             gc.collect()
             gc.freeze()
-        elif old > _OLD:
+        elif old > _OLD and now - self._whole_s > _APART_S:
+            self._whole_s = now
             gc.collect()
             if time.monotonic() - now > _LONG_S:
                 gc.freeze()

@@ -123,7 +123,9 @@ QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabl
 }
 QLineEdit[invalid="true"], QSpinBox[invalid="true"], QDoubleSpinBox[invalid="true"],
 QPlainTextEdit[invalid="true"] { border-color: ${danger}; }
-QPlainTextEdit[kind="bare"] { background: transparent; border: none; padding: 0; }
+QPlainTextEdit[kind="bare"], QTextEdit[kind="bare"] {
+  background: transparent; border: none; padding: 0;
+}
 QSpinBox, QDoubleSpinBox { padding-right: @4px@; }
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button,
 QDoubleSpinBox::down-button { width: 0; border: none; }

@@ -4,7 +4,7 @@ The whole program, offscreen, over the scripted engine in its own process. Each 
 long a 5 ms timer on the window's thread was kept waiting (goals: 16 ms at the 99th percentile,
 50 ms at worst), the processor time of that thread between two ticks (which says the same where
 other programs take turns with this one), how long frames took to draw, and how memory grew.
-``--why MS`` prints where slices longer than that were spent.
+``--why MS`` prints where slices of more processor time than that were spent.
 """
 
 from __future__ import annotations
@@ -393,7 +393,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases, separated by commas")
     parser.add_argument("--list", action="store_true", help="name the cases")
-    parser.add_argument("--why", type=float, help="tell of slices longer than this, ms")
+    parser.add_argument("--why", type=float, help="tell of slices of more processor time, ms")
     parser.add_argument("--names", type=int, default=30, help="how many functions to tell of")
     given = parser.parse_args()
     if given.list:
@@ -417,7 +417,7 @@ def main() -> int:
             text, passed = _line(case, seen)
             failed += not passed
             print(text, flush=True)
-            for slice_ in sorted(seen.slices, key=lambda text: -float(text.split()[0]))[:12]:
+            for slice_ in sorted(seen.slices, key=lambda text: -float(text.split()[2]))[:12]:
                 print(f"    {slice_}")
             for function, count in seen.causes.most_common(given.names):
                 print(f"    {count:>5} {function}")

@@ -243,6 +243,7 @@ class Bench:
             lambda: program.engine.state.status == "ready" and not program.warm_up.is_running
         )
         self.until(lambda: program.inspector._panel is not None)
+        self.until(lambda: not program.warm_up.is_running)
         self.rest(1.0)
 
     def open(self, key: str) -> None:

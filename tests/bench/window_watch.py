@@ -90,6 +90,7 @@ class _Sampler(threading.Thread):
                     break
                 names.append(f"{code.co_filename.rsplit('/', 1)[-1]} {code.co_name}")
                 frame = frame.f_back
+            frame = None  # held, it would keep what the window's thread has let go of: painters
             self.samples.append((time.perf_counter(), tuple(names)))
 
     def end(self) -> None:
@@ -141,7 +142,7 @@ class Watch:
         gap_ms, cpu_ms = (now - self._last) * 1000, (cpu - self._last_cpu) * 1000
         self._seen.gaps.append(gap_ms)
         self._seen.cpu.append(cpu_ms)
-        if self._sampler is not None and max(gap_ms, cpu_ms) > (self._why_ms or 0):
+        if self._sampler is not None and cpu_ms > (self._why_ms or 0):
             self._explain(gap_ms, cpu_ms, now)
         self._last, self._last_cpu = time.perf_counter(), time.thread_time()
 

@@ -136,12 +136,17 @@ class InspectorPresenter(QObject):
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
         models.loading.connect(self._on_loading)
-        controller.conversation_changed.connect(self._on_conversation)
-        controller.views_changed.connect(self._on_conversation)
+        # Told twice of each change; followed once, when the chat itself has been laid out.
+        self._follow = QTimer(self)
+        self._follow.setSingleShot(True)
+        self._follow.setInterval(0)
+        self._follow.timeout.connect(self._on_conversation)
+        controller.conversation_changed.connect(self._follow.start)
+        controller.views_changed.connect(self._follow.start)
         # What was told before there was somebody to hear it.
         self._on_state(engine.state)
         if controller.conversation is not None:
-            self._on_conversation(controller.conversation)
+            self._on_conversation()
 
     def build(self) -> None:
         """Make the panel; called once the window stands, since its plots are slow to import."""
@@ -400,10 +405,10 @@ class InspectorPresenter(QObject):
 
     # --- the chat on screen, and fixes ---
 
-    @Slot(object)
-    def _on_conversation(self, _changed: object) -> None:
+    @Slot()
+    def _on_conversation(self) -> None:
         path = self._controller.path
-        if path is not self._path:  # told twice of each change
+        if path is not self._path:
             self._path = path
             self._turns = tuple(turn_records(path, self._loads))
         turns = self._turns

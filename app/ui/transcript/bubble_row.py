@@ -14,7 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
-from app.ui.transcript.blocks import Paragraph, Span
+from app.ui.transcript.bubble_slices import BubbleSlice
 from app.ui.transcript.buttons import TextButton
 from app.ui.transcript.controls import ControlBar
 from app.ui.transcript.entry import Entry
@@ -24,29 +24,10 @@ from app.ui.transcript.items import AttachmentView
 from app.ui.transcript.rows import Row, RowKind
 from app.ui.transcript.text_row import TextRow
 
-__all__ = ["BubbleRow", "literal_blocks"]
+__all__ = ["BubbleRow"]
 
-_FOLD_LINES: Final = 24
-_FOLD_CHARACTERS: Final = 3000
-_PIECE: Final = 1500
-
-
-def literal_blocks(text: str, *, folded: bool) -> tuple[tuple[Paragraph, ...], bool]:
-    """Return a text as paragraphs that show every character, and whether some is left out.
-
-    Endless lines become several paragraphs, since laying out one costs more than many.
-    """
-    text = text.replace("\x00", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
-    shown = text
-    if folded and (len(text) > _FOLD_CHARACTERS or text.count("\n") >= _FOLD_LINES):
-        shown = "\n".join(text[:_FOLD_CHARACTERS].split("\n", _FOLD_LINES)[:_FOLD_LINES])
-        if len(shown) > len(text) - 200:
-            shown = text
-    pieces: list[str] = []
-    for line in shown.split("\n"):
-        pieces.extend(line[at : at + _PIECE] for at in range(0, max(len(line), 1), _PIECE))
-    paragraphs = tuple(Paragraph((Span(piece),)) for piece in pieces)
-    return paragraphs, len(shown) < len(text)
+_BEYOND: Final = 40
+"""How far the outline of a bubble that goes on is drawn beyond its slice, in pixels."""
 
 
 def _attachment_label(attachment: AttachmentView) -> str:
@@ -67,7 +48,7 @@ class BubbleRow(QWidget):
         self._files: list[tuple[QRect, str]] = []
         self._version_box = QRect()
         self._active = False
-        self._folded = False
+        self._slice: BubbleSlice | None = None
         self.text = TextRow(host, self)
         self.text.set_tight()
         self.fold_button = TextButton(host, self, "unfolded", "")
@@ -81,23 +62,22 @@ class BubbleRow(QWidget):
     def bind(self, row: Row, entry: Entry) -> None:
         """Show a row, new or changed."""
         self._row, self._entry = row, entry
-        view = entry.view
-        blocks, self._folded = literal_blocks(view.text, folded=not row.expanded)
-        inner = Row(RowKind.TEXT, blocks)
-        self.text.bind(inner, entry)
-        self.text.setAccessibleName(self.tr("You: {text}").format(text=view.text[:200]))
-        self.fold_button.setVisible(self._folded or row.expanded)
+        part: BubbleSlice = row.content
+        self._slice = part
+        self.text.bind(Row(RowKind.TEXT, part.blocks), entry)
+        self.text.setAccessibleName(self.tr("You: {text}").format(text=part.text[:200]))
+        self.fold_button.setVisible(part.last and (part.folded or part.unfolded))
         self.fold_button.set_face(
-            "unfolded" if self._folded else "folded",
-            self.tr("Show all") if self._folded else self.tr("Show less"),
+            "unfolded" if part.folded else "folded",
+            self.tr("Show all") if part.folded else self.tr("Show less"),
         )
-        self.bar.set_view(view)
+        self.bar.set_view(part.view if part.last else None)
         self.set_active(self._active)
         self.update()
 
     def unbind(self) -> None:
         """Let go of the row."""
-        self._row = self._entry = None
+        self._row = self._entry = self._slice = None
         self._active = False
         self.text.unbind()
 
@@ -114,6 +94,8 @@ class BubbleRow(QWidget):
     def height_at(self, width: int) -> int:
         """Return the height needed at a width; lays the parts out."""
         style = self._host.style_in_force
+        part = self._slice
+        first, last = part is None or part.first, part is None or part.last
         pad_x, pad_y = style.px(14), style.px(9)
         self.bar.set_compact(True)
         buttons = sum(button.sizeHint().width() for button in self.bar.buttons)
@@ -124,17 +106,18 @@ class BubbleRow(QWidget):
         room = widest - 2 * pad_x
         self.text.height_at(room)
         wanted = int(self.text.document().idealWidth() + 3)
-        files = self._entry.view.attachments if self._entry else ()
+        files = part.view.attachments if part is not None and first else ()
         metrics = QFontMetricsF(style.small_font)
         labels = [_attachment_label(file) for file in files]
         chip_pad = style.px(30)
         chips = [min(round(metrics.horizontalAdvance(label)) + chip_pad, room) for label in labels]
-        has_text = bool(self._entry and self._entry.view.text) or not files
+        has_text = bool(part is not None and part.view.text) or not files
         fold = self.fold_button.sizeHint() if not self.fold_button.isHidden() else None
         inner = max(wanted if has_text else 0, max(chips, default=0), fold.width() if fold else 0)
-        inner = min(inner, room)
+        # The slices of one message are of one width.
+        inner = min(inner, room) if first and last else room
         left = width - inner - 2 * pad_x
-        y = pad_y
+        y = pad_y if first else 0
         self._files = []
         chip_height = style.px(24)
         for label, chip in zip(labels, chips, strict=True):
@@ -150,8 +133,10 @@ class BubbleRow(QWidget):
                 left + pad_x - style.px(4), y + style.px(2), fold.width(), fold.height()
             )
             y += fold.height() + style.px(2)
-        y += pad_y
-        self._box = QRect(left, 0, inner + 2 * pad_x, y)
+        y += pad_y if last else 0
+        # The bubble goes on in the slices above and below, so its ends lie outside.
+        above, below = (0 if first else _BEYOND), (0 if last else _BEYOND)
+        self._box = QRect(left, -above, inner + 2 * pad_x, y + above + below)
         self._place_buttons(left - style.px(6), y)
         return y
 
@@ -228,7 +213,7 @@ class BubbleRow(QWidget):
                 int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter),
                 shown,
             )
-        if self.bar.version:
+        if self.bar.version and not self._version_box.isNull():
             painter.setPen(style.colour("dim"))
             painter.drawText(
                 QRectF(self._version_box), int(Qt.AlignmentFlag.AlignCenter), self.bar.version
@@ -244,9 +229,5 @@ class BubbleRow(QWidget):
             self._host.show_menu(self._entry.view.id, event.globalPos(), None)
 
     def _toggle(self) -> None:
-        row, entry = self._row, self._entry
-        if row is None or entry is None:
-            return
-        row.expanded = not row.expanded
-        self.bind(row, entry)
-        self._host.row_resized(row)
+        if self._entry is not None:
+            self._host.act("toggle_text", self._entry.view.id)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QRectF, Qt, QTimer
+from PySide6.QtCore import QRectF, Qt, QTimer, Slot
 from PySide6.QtGui import (
     QContextMenuEvent,
     QPainter,
@@ -14,98 +13,24 @@ from PySide6.QtGui import (
     QPalette,
     QPen,
     QTextCharFormat,
-    QTextCursor,
     QTextLayout,
-    QTextOption,
-    QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.ui.transcript.blocks import WRAP, Code, unwrapped
+from app.ui.transcript.blocks import Code, unwrapped
 from app.ui.transcript.buttons import TextButton
+from app.ui.transcript.code_text import CodeFiller, CodeView, shown_code
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.highlight import Spans
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import REASONING_INSET
 
-__all__ = ["CodeRow", "CodeView"]
+__all__ = ["CodeRow"]
 
 _FOLDED_LINES: Final = 40
 _FOLD_ABOVE: Final = 60
 _COLOURED_AT_ONCE: Final = 120
-_BIDI: Final = {
-    ord(char): f"⟨U+{ord(char):04X}⟩"
-    for char in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-}
-"""Marks that reorder text can make code read as what it is not, so they are spelt out."""
-
-
-class CodeView(QPlainTextEdit):
-    """The text of a code block."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._is_plain = True
-        self._measured = 0  # lines whose height is known, the growing one not
-        self._measured_px = 0.0
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setReadOnly(True)
-        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        self.setAcceptDrops(False)
-        self.setUndoRedoEnabled(False)
-        self.document().setDocumentMargin(0)
-        option = QTextOption()
-        option.setTextDirection(Qt.LayoutDirection.LeftToRight)
-        option.setWrapMode(QTextOption.WrapMode.NoWrap)
-        self.document().setDefaultTextOption(option)
-        self.setStyleSheet("QPlainTextEdit { background: transparent; border: none; padding: 0; }")
-
-    def text_height(self) -> int:
-        """Return the height of all lines in pixels.
-
-        Fonts tell less than what a line takes: Qt rounds its ascent and its descent up, and a
-        font that stands in for a script may be higher. Lines of plain ASCII are all alike.
-        """
-        first = self.document().begin()
-        line = self.blockBoundingRect(first).height()
-        if self._is_plain:
-            return ceil(line * self.blockCount())
-        block = self.document().findBlockByNumber(self._measured)
-        while block.isValid() and block.next().isValid():
-            self._measured_px += self.blockBoundingRect(block).height()
-            self._measured += 1
-            block = block.next()
-        return ceil(self._measured_px + self.blockBoundingRect(block).height())
-
-    def text_changed(self, added: str, *, anew: bool) -> None:
-        """Take note of a text that was added, or of a whole one."""
-        if anew:
-            self._is_plain = True
-            self._measured, self._measured_px = 0, 0.0
-        self._is_plain = self._is_plain and added.isascii()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scroll sideways here; leave up and down to the transcript."""
-        delta = event.angleDelta()
-        sideways = abs(delta.x()) > abs(delta.y()) or (
-            event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-        )
-        if sideways and self.horizontalScrollBar().maximum() > 0:
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Let the block show the menu of its message."""
-        event.ignore()
-
-    def selected_plain(self) -> str:
-        """Return the selected code."""
-        return self.textCursor().selection().toPlainText()
 
 
 class CodeRow(QWidget):
@@ -117,7 +42,7 @@ class CodeRow(QWidget):
         self._row: Row | None = None
         self._entry: Entry | None = None
         self._code = Code("")
-        self._shown = ""
+        self._lines = 0
         self._total = 0
         self._widest = 0.0
         self._applied: Spans | None = None
@@ -128,6 +53,8 @@ class CodeRow(QWidget):
         self._colouring.setInterval(4)
         self._colouring.timeout.connect(self._apply_some)
         self.view = CodeView(self)
+        self._filler = CodeFiller(self.view)
+        self._filler.grown.connect(self._on_grown)
         self.copy_button = TextButton(host, self, "copy", self.tr("Copy"))
         self.copy_button.clicked.connect(self._copy)
         self.copy_button.setAccessibleName(self.tr("Copy code"))
@@ -144,7 +71,7 @@ class CodeRow(QWidget):
         self._row, self._entry = row, entry
         code: Code = row.content
         self._code = code
-        text = code.text.replace(WRAP, "\n").translate(_BIDI).expandtabs(4)
+        text = shown_code(code.text)
         self._total = text.count("\n") + 1
         if row.live:
             row.expanded = True  # what was read while it grew must not fold away
@@ -152,6 +79,7 @@ class CodeRow(QWidget):
         if folded:
             text = "\n".join(text.split("\n", _FOLDED_LINES)[:_FOLDED_LINES])
         self._set_text(text)
+        self._lines = _FOLDED_LINES if folded else self._total
         self.fold_button.setVisible(self._total > _FOLD_ABOVE and not row.live)
         self.fold_button.set_face(
             "unfolded" if folded else "folded",
@@ -167,28 +95,21 @@ class CodeRow(QWidget):
         self.update()
 
     def _set_text(self, text: str) -> None:
-        before = self._shown
-        if text == before and not self._restyled:
+        if text == self._filler.text and not self._restyled:
             return
         self._restyled = False
-        self._shown = text
-        metrics = self.view.fontMetrics()
-        if before and text.startswith(before):
-            cursor = QTextCursor(self.view.document())
-            cursor.movePosition(QTextCursor.MoveOperation.End)
-            added = text[len(before) :]
-            cursor.insertText(added)
-            self.view.text_changed(added, anew=False)
-            start = before.rfind("\n") + 1
-            fresh = text[start:]
-        else:
+        fresh = self._filler.set_text(text)
+        if fresh is text:
             self._applied = None
             self._widest = 0.0
-            self.view.setPlainText(text)
-            self.view.text_changed(text, anew=True)
-            fresh = text
         longest = max(fresh.split("\n"), key=len)
-        self._widest = max(self._widest, metrics.horizontalAdvance(longest))
+        self._widest = max(self._widest, self.view.fontMetrics().horizontalAdvance(longest))
+
+    @Slot()
+    def _on_grown(self) -> None:
+        """Take the height of lines that have come in, where they are not all alike."""
+        if self._row is not None and not self.view.is_plain:
+            self._host.row_resized(self._row)
 
     def _highlight(self, text: str, row: Row) -> None:
         self._host.highlighter.cancel(self)
@@ -213,6 +134,9 @@ class CodeRow(QWidget):
         spans = self._applied
         if spans is None:
             self._colouring.stop()
+            return
+        if not self._filler.is_done:  # lines are coloured when they are there
+            self._colouring.start()
             return
         document = self.view.document()
         block = document.findBlockByNumber(self._next_line)
@@ -247,11 +171,10 @@ class CodeRow(QWidget):
         if self._colouring.isActive():
             self._colouring.stop()
             self._applied = None
+        self._filler.stop()
         self._row = self._entry = None
-        if len(self._shown) > 20_000:
-            self._shown = ""
-            self.view.setPlainText("")
-            self.view.text_changed("", anew=True)
+        if len(self._filler.text) > 20_000 or not self._filler.is_done:
+            self._filler.set_text("")
 
     def restyle(self) -> None:
         """Take the style in force."""
@@ -265,7 +188,7 @@ class CodeRow(QWidget):
         self.view.setPalette(palette)
         self._applied = None
         self._restyled = True
-        self._shown = ""
+        self._filler.set_text("")
         if self._row is not None and self._entry is not None:
             self.bind(self._row, self._entry)
 
@@ -286,7 +209,7 @@ class CodeRow(QWidget):
         bar = 0
         if self._widest > inner:
             bar = max(self.view.horizontalScrollBar().sizeHint().height(), 6)
-        body = self.view.text_height() + bar + 2
+        body = self.view.text_height(self._lines) + bar + 2
         self.view.setGeometry(left + pad, head, inner, body)
         size = self.copy_button.sizeHint()
         self.copy_button.setGeometry(
@@ -330,6 +253,7 @@ class CodeRow(QWidget):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer what can be done with the code and the message."""
         if self._entry is not None:
+            self._filler.finish()  # all of it can be selected there
             self._host.show_menu(self._entry.view.id, event.globalPos(), self)
 
     def selected_plain(self) -> str:
@@ -341,6 +265,7 @@ class CodeRow(QWidget):
 
         Where there is none, nothing is selected any more.
         """
+        self._filler.finish()
         found = self.view.document().find(needle)
         if found.isNull():
             cursor = self.view.textCursor()

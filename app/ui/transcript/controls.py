@@ -115,8 +115,13 @@ class ControlBar:
             button.hide()
             self._by_kind[control.kind] = button
 
-    def set_view(self, view: MessageView) -> None:
-        """Offer what can be done with a message."""
+    def set_view(self, view: MessageView | None) -> None:
+        """Offer what can be done with a message, nothing without one."""
+        if view is None:
+            self.buttons, self.version = [], ""
+            for button in self._by_kind.values():
+                self._hide(button)
+            return
         self._message = view.id
         noted = {action.kind for action in view.actions}
         # The note above the buttons offers to continue in its own words; once is enough.

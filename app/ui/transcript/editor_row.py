@@ -21,7 +21,7 @@ class _Edit(QPlainTextEdit):
         self._owner = owner
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
-        self.setStyleSheet("QPlainTextEdit { background: transparent; border: none; padding: 0; }")
+        self.setProperty("kind", "bare")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Send, give up, or type."""

@@ -7,11 +7,12 @@ imported, so that an empty window does not wait for it.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
 from app.ui.transcript.blocks import plain_text
+from app.ui.transcript.bubble_slices import bubble_slices
 from app.ui.transcript.items import MessageView
 from app.ui.transcript.rows import BlockRows, Row, RowKind
 
@@ -49,6 +50,7 @@ class Entry:
         view: what is shown.
         rows: its rows, one `PENDING` row before it is opened.
         unfolded: whether the reasoning is shown.
+        whole: whether all of a long message of the user is shown.
         editing: whether an editor stands in its place.
         draft: what has been typed into that editor.
         table_scroll: how far sideways tables are scrolled, by their headers.
@@ -57,6 +59,7 @@ class Entry:
     def __init__(self, view: MessageView) -> None:
         self.view = view
         self.unfolded = False
+        self.whole = False
         self.editing = False
         self.draft: str | None = None
         self.is_open = False
@@ -64,6 +67,8 @@ class Entry:
         self._answer: BlockRows | None = None
         self._thought: BlockRows | None = None
         self._extra: dict[RowKind, Row] = {}
+        self._bubbles: list[Row] = []
+        self._bubble_of: tuple[MessageView, bool] | None = None  # what they were made of
         self.rows: list[Row] = [Row(RowKind.PENDING, view, height=estimated_height(view))]
 
     @property
@@ -71,27 +76,26 @@ class Entry:
         """Whether the message is still being written."""
         return self.view.state in _LIVE
 
-    def open(self, budget_s: float | None = None) -> list[Row] | None:
+    def open(self, late: Callable[[], bool] | None = None) -> list[Row] | None:
         """Parse the text and make the rows; return the rows that are gone.
 
-        With a budget the work stops after about that long; None says that some is left, and
+        The work stops after a step when ``late`` says so; None then says that some is left, and
         the rows are still what they were.
         """
         if self.is_open:
             return []
-        if self.view.role == "assistant" and not self._parse(budget_s):
+        if self.view.role == "assistant" and not self._parse(late):
             return None
         self.is_open = True
         gone = self.rows
         self.rows = []
         return gone + self.sync()[1]
 
-    def _parse(self, budget_s: float | None) -> bool:
+    def _parse(self, late: Callable[[], bool] | None) -> bool:
         if self._answer is None:
             self._answer = _body(self.view.text)
-        end = None if budget_s is None else time.perf_counter() + budget_s
         while self._answer.stream.advance():
-            if end is not None and time.perf_counter() >= end:
+            if late is not None and late():
                 return False
         if not self.is_live:
             self._answer.stream.finish()
@@ -137,6 +141,7 @@ class Entry:
         gone = self.rows
         self._answer = self._thought = None
         self._extra.clear()
+        self._bubbles, self._bubble_of = [], None
         self.is_open = False
         self.rows = [Row(RowKind.PENDING, self.view, height=estimated_height(self.view))]
         return gone
@@ -166,7 +171,7 @@ class Entry:
         if self.editing:
             self.rows = [self._row(RowKind.EDITOR, 0, changed)]
         elif self.view.role == "user":
-            self.rows = [self._row(RowKind.BUBBLE, 0, changed)]
+            self.rows = self._bubble_rows(changed)
         elif self.view.role == "assistant":
             self.rows = self._assistant_rows(changed)
         else:
@@ -187,6 +192,26 @@ class Entry:
             changed.append(row)
         row.gap = gap
         return row
+
+    def _bubble_rows(self, changed: list[Row]) -> list[Row]:
+        """Return the rows of a user's message: one, or many where all of a long one is shown."""
+        of = (self.view, self.whole)
+        if of == self._bubble_of:
+            return self._bubbles
+        self._bubble_of = of
+        slices = bubble_slices(self.view, whole=self.whole)
+        for number, content in enumerate(slices):
+            if number == len(self._bubbles):
+                lines = len(content.pieces) + len(content.text) // 60
+                self._bubbles.append(Row(RowKind.BUBBLE, content, height=21 * lines))
+            elif self._bubbles[number].content == content:
+                continue
+            row = self._bubbles[number]
+            row.content = content
+            row.invalidate()
+            changed.append(row)
+        self._bubbles = self._bubbles[: len(slices)]
+        return self._bubbles
 
     def _assistant_rows(self, changed: list[Row]) -> list[Row]:
         view = self.view

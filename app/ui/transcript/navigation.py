@@ -168,6 +168,11 @@ class Navigator:
         self._revealed = None
         self._stage.changed(entry, [], entry.open() or [])
         found = entry.find(needle)
+        if found is None and not entry.whole and needle.casefold() in entry.view.text.casefold():
+            entry.whole = True
+            changed, gone = entry.sync()
+            self._stage.changed(entry, changed, gone)
+            found = entry.find(needle)
         if found is None and needle.casefold() in entry.view.reasoning.casefold():
             entry.unfolded = True
             changed, gone = entry.sync()
@@ -179,7 +184,7 @@ class Navigator:
             self._stage.changed(entry, [row], [])
         third = self._transcript.viewport().height() // 3
         self._flow.scroll_to_row(entry, row, third)
-        self._transcript.lay_out()
+        self._transcript.lay_out(whole=True)
         self.set_current(message_id)
         if found is not None and hasattr(found.widget, "select_text"):
             self._revealed = found.widget

@@ -1,12 +1,14 @@
 """Puts the rows near the view on the screen, measures them, and lets go of the others.
 
-Work per call is bounded: what is in view is done at once, a margin around it between events, and
-a long message is parsed in steps.
+Work per call is bounded: what is in view is done within a part of a frame, the rest of it and a
+margin around it between events, and a long message is parsed in steps.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from math import inf
 from typing import Final
 
 from PySide6.QtCore import QObject, QRect, QTimer, Signal, Slot
@@ -25,8 +27,9 @@ _SIDE: Final = 60
 _NARROW_SIDE: Final = 16
 _AHEAD: Final = 700
 _KEEP: Final = 1400
-_OPEN_BUDGET_S: Final = 0.010
+_VIEW_BUDGET_S: Final = 0.006
 _IDLE_BUDGET_S: Final = 0.004
+_MOST_STEPS: Final = 1000
 
 
 def column_for(width: int, wanted: int, style: Style) -> QRect:
@@ -46,13 +49,25 @@ class Stage(QObject):
     """Keeps widgets where the flow says they belong.
 
     Signals:
-        worked(): rows near the view were measured between events; lay out again.
+        worked(): lay out again: rows were measured between events, or some in view wait for it.
+
+    Attributes:
+        in_view_done: whether everything in view is on the screen.
     """
 
     worked = Signal()
 
-    def __init__(self, host: RowHost, viewport: QWidget, flow: Flow, parent: QObject) -> None:
+    def __init__(
+        self,
+        host: RowHost,
+        viewport: QWidget,
+        flow: Flow,
+        parent: QObject,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         super().__init__(parent)
+        self._clock = clock
+        self.in_view_done = True
         self._viewport = viewport
         self._flow = flow
         self.pool = WidgetPool(host, viewport)
@@ -73,52 +88,61 @@ class Stage(QObject):
                 widget.bind(row, entry)
         self._flow.resized(entry)
 
-    def lay_out(self) -> None:
-        """Measure what is in view and put it in its place."""
+    def lay_out(self, *, whole: bool = False) -> None:
+        """Bring rows in view to the screen: as many as fit into a part of a frame, or all.
+
+        What is left follows between events; `in_view_done` tells whether something is.
+        """
         height = self._viewport.height()
-        unfinished = False
-        end = time.perf_counter() + _OPEN_BUDGET_S
-        for _ in range(40):
-            position = self._flow.position(height)
-            again, unfinished = self._measure(position, position + height, end)
-            if not again:
-                break
+        end = inf if whole else self._clock() + _VIEW_BUDGET_S
+        self.in_view_done = self._fill(height, end)
         self.position = self._flow.position(height)
         self._place(height)
         self._flow.keep_place(height)
         self._release_far(height)
-        if unfinished or self._needs_ahead(height):
+        if not self.in_view_done or self._next_ahead(height) is not None:
             self._idle.start()
 
-    def _measure(self, top: int, bottom: int, end: float) -> tuple[bool, bool]:
-        """Open and measure between two heights.
+    def _fill(self, height: int, end: float) -> bool:
+        """Open, measure and realise rows in view until a time; tell whether all are.
 
-        Returns whether heights have changed (so that other rows may be in view now), and
-        whether something could not be opened in time.
+        At least one step is made however late it is. Heights change with each step, so other rows
+        may be in view after it.
         """
-        unfinished = False
-        reopened = False
-        touched: dict[str, Entry] = {}
-        for placed in self._flow.between(top, bottom):
-            entry, row = placed.entry, placed.row
-            if row.kind is RowKind.PENDING:
-                # At least one step is made however late it is, so that a view full of long
-                # messages gets on.
-                gone = entry.open(max(end - time.perf_counter(), 0.0))
-                if gone is None:
-                    unfinished = True
-                    continue
+        for _ in range(_MOST_STEPS):
+            position = self._flow.position(height)
+            placed = self._next_in(position, position + height)
+            if placed is None:
+                return True
+            self._work_on(placed, end)
+            if self._clock() >= end:
+                return self._next_in(position, position + height) is None
+        return False
+
+    def _next_in(self, top: int, bottom: int) -> Placed | None:
+        """Return the row between two heights that is the next to be worked on, if any is."""
+        found = [
+            placed
+            for placed in self._flow.between(top, bottom)
+            if placed.row.widget is None or placed.row.measured_width != self.column.width()
+        ]
+        if not found:
+            return None
+        # At the end of a conversation its last words are read first.
+        return found[-1] if self._flow.follow else found[0]
+
+    def _work_on(self, placed: Placed, end: float) -> None:
+        """Open a message, as far as it can be until a time, or measure a row."""
+        entry, row = placed.entry, placed.row
+        if row.kind is RowKind.PENDING:
+            gone = entry.open(lambda: self._clock() >= end)
+            if gone is not None:
                 self.changed(entry, [], gone)
-                reopened = True
-                break
-            if row.measured_width != self.column.width():
-                before = row.height
-                self._measure_row(entry, row)
-                if row.height != before:
-                    touched[entry.view.id] = entry
-        for entry in touched.values():
+            return
+        before = row.height
+        self._measure_row(entry, row)
+        if row.height != before:
             self._flow.resized(entry)
-        return reopened or bool(touched), unfinished
 
     def _measure_row(self, entry: Entry, row: Row) -> None:
         widget = self.pool.acquire(row, entry)
@@ -130,15 +154,10 @@ class Stage(QObject):
         top = self.position
         shown: set[Row] = set()
         for placed in self._flow.between(top, top + height):
-            if placed.row.kind is RowKind.PENDING:
-                continue
             row = placed.row
-            fresh = row.widget is None
-            widget = self.pool.acquire(row, placed.entry)
-            if fresh:
-                widget.height_at(self.column.width())
-            shown.add(row)
-            self._put(widget.widget(), placed)
+            if row.widget is not None:  # else its turn has not come yet
+                shown.add(row)
+                self._put(row.widget.widget(), placed)
         for row in self.pool.used:
             if row not in shown:
                 row.widget.widget().hide()
@@ -168,40 +187,33 @@ class Stage(QObject):
         focus = widget.window().focusWidget() if widget.window() is not None else None
         return focus is not None and (focus is widget or widget.isAncestorOf(focus))
 
-    def _ahead(self, height: int) -> list[Placed]:
-        """Return the rows near the view that are not measured yet."""
+    def _next_ahead(self, height: int) -> Placed | None:
+        """Return a row near the view that is not measured yet, the nearest below or else above."""
         top = self.position
         width = self.column.width()
-        return [
-            placed
-            for placed in self._flow.between(top - _AHEAD, top + height + _AHEAD)
-            if placed.row.measured_width != width
-        ]
-
-    def _needs_ahead(self, height: int) -> bool:
-        return bool(self._ahead(height))
+        above: Placed | None = None
+        for placed in self._flow.between(top - _AHEAD, top + height + _AHEAD):
+            if placed.row.measured_width != width:
+                if placed.bottom > top:
+                    return placed
+                above = placed
+        return above
 
     @Slot()
     def _on_idle(self) -> None:
-        """Open and measure near the view, a little at a time."""
+        """Go on with what is in view, then open and measure near it, a little at a time."""
         height = self._viewport.height()
-        end = time.perf_counter() + _IDLE_BUDGET_S
-        self._flow.keep_place(height)
-        work = self._ahead(height)
-        if not work:
-            self._idle.stop()
+        if not self.in_view_done:
+            self.worked.emit()  # which lays out
             return
-        for placed in work:
-            entry, row = placed.entry, placed.row
-            if row.kind is RowKind.PENDING:
-                gone = entry.open(max(end - time.perf_counter(), 0.0))
-                if gone is not None:
-                    self.changed(entry, [], gone)
-            elif row in entry.rows:
-                self._measure_row(entry, row)
-                self._flow.resized(entry)
-            if time.perf_counter() >= end:
+        end = self._clock() + _IDLE_BUDGET_S
+        self._flow.keep_place(height)
+        while (placed := self._next_ahead(height)) is not None:
+            self._work_on(placed, end)
+            if self._clock() >= end:
                 break
+        else:
+            self._idle.stop()
         self.worked.emit()
 
     def stop(self) -> None:

@@ -41,6 +41,10 @@ _ALIGN: Final = {
 }
 
 
+def _constraints(widths: list[int]) -> list[QTextLength]:
+    return [QTextLength(QTextLength.Type.FixedLength, width) for width in widths]
+
+
 class _TableView(LinkedText):
     """The cells, laid out by Qt's text tables."""
 
@@ -100,6 +104,7 @@ class TableRow(QWidget):
         self._grid: QTextTable | None = None
         self._lines: list[float] = []
         self._content_width = 0
+        self._room = 0
         self.view = _TableView(host, self)
         self.view.horizontalScrollBar().valueChanged.connect(self._on_scrolled)
         self.restyle()
@@ -182,6 +187,10 @@ class TableRow(QWidget):
         made.setCellPadding(0)
         made.setMargin(0)
         made.setHeaderRowCount(self._lead)
+        if self._room:  # else the cells would be laid out twice
+            widths = self._widths(self._room)
+            made.setColumnWidthConstraints(_constraints(widths))
+            self.view.setLineWrapColumnOrWidth(sum(widths))
         lines = max(len(wanted.rows) + self._lead, 1)
         self._grid = cursor.insertTable(lines, max(len(wanted.aligns), 1), made)
         if self._lead:
@@ -266,19 +275,24 @@ class TableRow(QWidget):
         """Give the columns their widths, the same in every slice of a table; return their sum."""
         if self._grid is None:
             return 0
-        style = self._host.style_in_force
-        metrics = self.view.fontMetrics()
-        padding = style.px(24) + 2
-        natural = [metrics.horizontalAdvance(text) * 1.18 + padding for text in self._slice.longest]
-        widths = [int(width) for width in column_widths(natural, room, style.px(170))]
+        self._room = room
+        widths = self._widths(room)
         made = self._grid.format()
-        wanted = [QTextLength(QTextLength.Type.FixedLength, width) for width in widths]
+        wanted = _constraints(widths)
         if made.columnWidthConstraints() != wanted:
             made.setColumnWidthConstraints(wanted)
             self._grid.setFormat(made)
         total = sum(widths)
-        self.view.setLineWrapColumnOrWidth(total)
+        if self.view.lineWrapColumnOrWidth() != total:
+            self.view.setLineWrapColumnOrWidth(total)
         return total
+
+    def _widths(self, room: int) -> list[int]:
+        style = self._host.style_in_force
+        metrics = self.view.fontMetrics()
+        padding = style.px(24) + 2
+        natural = [metrics.horizontalAdvance(text) * 1.18 + padding for text in self._slice.longest]
+        return [int(width) for width in column_widths(natural, room, style.px(170))]
 
     def _find_lines(self) -> None:
         """Note where lines of the table begin, for the rules between them."""

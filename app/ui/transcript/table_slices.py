@@ -13,7 +13,7 @@ from app.ui.transcript.blocks import Align, Place, Span, Table
 
 __all__ = ["SLICE_ROWS", "TableSlice", "column_widths", "slices_of"]
 
-SLICE_ROWS: Final = 24
+SLICE_ROWS: Final = 12
 _SAMPLE: Final = 400
 
 

@@ -45,7 +45,7 @@ def make_plain_view(view: QTextEdit) -> None:
     # is placed, must not scroll it.
     bar = view.verticalScrollBar()
     bar.valueChanged.connect(lambda value: bar.setValue(0) if value else None)
-    view.setStyleSheet("QTextEdit { background: transparent; border: none; padding: 0; }")
+    view.setProperty("kind", "bare")
 
 
 def _x_of(line: QTextLine, position: int) -> float:

@@ -7,7 +7,7 @@ parsing. This class joins them to Qt's events and holds the public interface.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal, Slot
@@ -33,13 +33,14 @@ from app.ui.transcript.items import MessageAction, MessageView
 from app.ui.transcript.link_dialog import confirm_link
 from app.ui.transcript.menu import message_menu
 from app.ui.transcript.navigation import Navigator, is_typing
+from app.ui.transcript.redraws import Redraws
 from app.ui.transcript.rows import Row, RowKind
 from app.ui.transcript.stage import Stage, column_for
 from app.ui.transcript.style import Style
 
 __all__ = ["Transcript"]
 
-_REDRAW_MS: Final = 40
+_CURTAIN_MS: Final = 80
 _COLUMN_WIDTH: Final = 780
 _NEAR_END: Final = 24
 
@@ -56,7 +57,13 @@ class Transcript(QAbstractScrollArea):
     action_requested = Signal(object)
     typed = Signal(str)
 
-    def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        themes: ThemeManager,
+        parent: QWidget | None = None,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         super().__init__(parent)
         self._themes = themes
         self._style = Style(themes.theme)
@@ -67,9 +74,6 @@ class Transcript(QAbstractScrollArea):
         self._last_reply = ""
         self._updating = False
         self._place_height = 0
-        self._dirty: dict[str, Entry] = {}
-        self._last_flush = 0.0
-        self._flush_cost_s = 0.0
 
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -77,14 +81,17 @@ class Transcript(QAbstractScrollArea):
         self.setAccessibleName(self.tr("Transcript"))
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.verticalScrollBar().setSingleStep(48)
-        self._stage = Stage(self, self.viewport(), self._flow, self)
+        self._stage = Stage(self, self.viewport(), self._flow, self, clock)
         self._stage.worked.connect(self.lay_out)
         self._navigator = Navigator(self, self._flow, self._stage)
         self._end_button = EndButton(self, self.viewport())
         self._end_button.clicked.connect(self.scroll_to_end)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._flush)
+        self._redraws = Redraws(self)
+        self._redraws.due.connect(self._draw)
+        self._curtain = QTimer(self)
+        self._curtain.setSingleShot(True)
+        self._curtain.setInterval(_CURTAIN_MS)
+        self._curtain.timeout.connect(self._raise_curtain)
         self._formulas.ready.connect(self._on_formula_ready)
         themes.changed.connect(self._on_theme_changed)
         app = QApplication.instance()
@@ -165,15 +172,22 @@ class Transcript(QAbstractScrollArea):
             case "toggle_reasoning":
                 entry.unfolded = not entry.unfolded
                 self._refresh(entry, again=RowKind.REASONING)
+            case "toggle_text":
+                entry.whole = not entry.whole
+                self._refresh(entry)
             case _:
                 self.action_requested.emit(MessageAction(kind, message_id, payload))
 
     # Public interface.
 
     def set_messages(self, messages: Sequence[MessageView]) -> None:
-        """Show a conversation, at its end. Costs little however long it is."""
-        self._dirty.clear()
-        self._timer.stop()
+        """Show a conversation, at its end. Costs little however long it is.
+
+        What stood here stays in sight until all of the new view can be seen, for a moment at most.
+        """
+        self._redraws.clear()
+        self.viewport().setUpdatesEnabled(False)
+        self._curtain.start()
         self._stage.pool.release_all()
         self._navigator.reset()
         self._flow.set_entries(messages)
@@ -200,7 +214,7 @@ class Transcript(QAbstractScrollArea):
         entry = self._flow.find(view.id)
         if entry is None:
             raise KeyError(view.id)
-        self._dirty.pop(view.id, None)
+        self._redraws.forget(view.id)
         was_live = entry.is_live
         changed, gone = entry.set_view(view)
         self._stage.changed(entry, changed, gone)
@@ -210,7 +224,7 @@ class Transcript(QAbstractScrollArea):
 
     def remove_message(self, message_id: str) -> None:
         """Take a message out."""
-        self._dirty.pop(message_id, None)
+        self._redraws.forget(message_id)
         entry = self._flow.remove(message_id)
         if entry is None:
             return
@@ -223,23 +237,12 @@ class Transcript(QAbstractScrollArea):
         """Add to a message that is being written.
 
         Cheap enough for every token: the first call draws at once, later ones are drawn
-        together, `_REDRAW_MS` after the last drawing.
+        together; see `Redraws`.
         """
         entry = self._flow.find(message_id)
-        if entry is None:
-            return
-        entry.append(answer, reasoning)
-        self._dirty[message_id] = entry
-        if self._timer.isActive():
-            return
-        # A drawing that took long is not followed by the next at once, so that typing and
-        # scrolling stay quick whatever the text is.
-        pause_ms = max(_REDRAW_MS, self._flush_cost_s * 4000)
-        passed_ms = (time.perf_counter() - self._last_flush) * 1000
-        if passed_ms >= pause_ms:
-            self._flush()
-        else:
-            self._timer.start(round(pause_ms - passed_ms))
+        if entry is not None:
+            entry.append(answer, reasoning)
+            self._redraws.note(entry)
 
     def scroll_to(self, message_id: str) -> None:
         """Bring the beginning of a message to the top of the view."""
@@ -285,13 +288,16 @@ class Transcript(QAbstractScrollArea):
     # Layout and scrolling.
 
     @Slot()
-    def lay_out(self) -> None:
-        """Bring the screen in step with the flow; for the parts of the transcript."""
+    def lay_out(self, *, whole: bool = False) -> None:
+        """Bring the screen in step with the flow; for the parts of the transcript.
+
+        Where much is new the rest follows between events, unless the ``whole`` view is needed.
+        """
         if self._updating:
             return
         self._updating = True
         try:
-            self._stage.lay_out()
+            self._stage.lay_out(whole=whole)
             bar = self.verticalScrollBar()
             height = self.viewport().height()
             bar.setRange(0, self._flow.limit(height))
@@ -299,6 +305,8 @@ class Transcript(QAbstractScrollArea):
             bar.setValue(self._stage.position)
         finally:
             self._updating = False
+        if self._curtain.isActive() and self._stage.in_view_done:
+            self._raise_curtain()
         away = not self._flow.follow and self._stage.position < self._flow.limit(height)
         self._end_button.place(self._stage.column, height, shown=away)
         self._navigator.show_controls()
@@ -331,17 +339,17 @@ class Transcript(QAbstractScrollArea):
 
     # Changes of content.
 
-    @Slot()
-    def _flush(self) -> None:
+    @Slot(object)
+    def _draw(self, grown: Sequence[Entry]) -> None:
         """Draw the text that has come in."""
-        begun = time.perf_counter()
-        self._timer.stop()
-        dirty, self._dirty = self._dirty, {}
-        for entry in dirty.values():
+        for entry in grown:
             self._refresh(entry, lay_out=False)
         self.lay_out()
-        self._last_flush = time.perf_counter()
-        self._flush_cost_s = self._last_flush - begun
+
+    @Slot()
+    def _raise_curtain(self) -> None:
+        self._curtain.stop()
+        self.viewport().setUpdatesEnabled(True)
 
     def _refresh(self, entry: Entry, *, lay_out: bool = True, again: RowKind | None = None) -> None:
         """Bring the rows of a message up to date; ``again`` names a row that must be redrawn."""
@@ -364,11 +372,10 @@ class Transcript(QAbstractScrollArea):
             self._stage.changed(entry, [], entry.open() or [])
         self._refresh(entry)
         if editing:
-            editor = entry.rows[0].widget
-            if editor is None:
+            if entry.rows[0].widget is None:
                 self.scroll_to(entry.view.id)
-                editor = entry.rows[0].widget
-            editor.edit.setFocus()
+                self.lay_out(whole=True)
+            entry.rows[0].widget.edit.setFocus()
         else:
             self.setFocus()
 

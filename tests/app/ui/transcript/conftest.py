@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -17,8 +18,22 @@ def themes(qtbot: QtBot) -> ThemeManager:
 
 @pytest.fixture
 def view(qtbot: QtBot, themes: ThemeManager) -> Iterator[Transcript]:
-    """A transcript on the screen, 812 by 700 pixels."""
-    made = Transcript(themes)
+    """A transcript on the screen, 812 by 700 pixels, that is never short of time."""
+    made = Transcript(themes, clock=lambda: 0.0)
+    qtbot.addWidget(made)
+    made.resize(812, 700)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    made.clear()
+    made.close_workers()
+
+
+@pytest.fixture
+def slow_view(qtbot: QtBot, themes: ThemeManager) -> Iterator[Transcript]:
+    """The same on a machine where whatever is done takes longer than there is time."""
+    ticks = itertools.count()
+    made = Transcript(themes, clock=lambda: float(next(ticks)))
     qtbot.addWidget(made)
     made.resize(812, 700)
     made.show()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from app.ui.transcript.rows import BlockRows, Row, RowKind
 from app.ui.transcript.stream_markdown import StreamMarkdown, parse_markdown
+from app.ui.transcript.table_slices import SLICE_ROWS
 from tests.helpers.transcript_samples import RICH_ANSWER
 
 
@@ -83,7 +84,7 @@ def test_table_is_cut_into_slices_that_go_on_while_it_streams() -> None:
     stream = StreamMarkdown()
     rows = BlockRows(stream)
     stream.feed("before\n\n| a |\n|---|\n")
-    for number in range(60):
+    for number in range(2 * SLICE_ROWS + 5):
         stream.feed(f"| {number} |\n")
         stream.update()
         rows.sync(live=True)
@@ -98,7 +99,7 @@ def test_table_is_cut_into_slices_that_go_on_while_it_streams() -> None:
         RowKind.TEXT,
     ]
     assert [row.gap for row in rows.rows[1:4]] == [10, 0, 0]
-    assert sum(len(row.content.rows) for row in rows.rows[1:4]) == 60
+    assert sum(len(row.content.rows) for row in rows.rows[1:4]) == 2 * SLICE_ROWS + 5
     assert [row.content.last for row in rows.rows[1:4]] == [False, False, True]
 
 
