@@ -84,7 +84,7 @@ class AnswerCard(QFrame):
         self._figures.setWordWrap(True)
         self._head = QHBoxLayout()
         for widget in (self._mark, self._label, self._reference):
-            self._head.addWidget(widget)
+            self._head.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
         self._head.addStretch(1)
         self._head.addWidget(self._size)
         self._head.addWidget(self.more)

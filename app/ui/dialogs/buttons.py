@@ -19,6 +19,9 @@ class DialogButtons(QDialogButtonBox):
 
     def __init__(self, dialog: QDialog) -> None:
         super().__init__(dialog)
+        layout = self.layout()
+        if layout is not None:
+            layout.setSpacing(round(self.fontMetrics().height() / 2))
         self.rejected.connect(dialog.reject)
 
     def main(self, text: str) -> QPushButton:

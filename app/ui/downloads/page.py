@@ -170,6 +170,8 @@ class GetModelsPage(QWidget):
         self._name.setProperty("kind", "heading")
         self._facts = ElidedLabel("", self._right)
         self._facts.setProperty("kind", "faint")
+        for label in (self._name, self._facts):  # all the room beside the button is theirs
+            label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.web = QPushButton(self.tr("Open its page"), self._right)
         self.web.setProperty("kind", "small")
         self.web.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -188,8 +190,7 @@ class GetModelsPage(QWidget):
         title.addWidget(self._name)
         title.addWidget(self._facts)
         self._title_row = QHBoxLayout()
-        self._title_row.addLayout(title)
-        self._title_row.addStretch(1)
+        self._title_row.addLayout(title, 1)
         self._title_row.addWidget(self.web, 0, Qt.AlignmentFlag.AlignTop)
         buttons = QWidget(self._right)
         self._buttons = FlowLayout(buttons)

@@ -68,7 +68,7 @@ class ActionBar(QWidget):
 
     def offer(self, offered: Offered) -> None:
         """Enable what can be done."""
-        hint = self.tr("Choose a variant. Shift and Ctrl choose several to compare.")
+        hint = self.tr("Choose a variant, or several to compare them.")
         self._words.setText(offered.words or hint)
         self.chat.setEnabled(offered.chat)
         self.details.setEnabled(offered.details)

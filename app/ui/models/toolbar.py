@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QMenu,
     QProgressBar,
     QPushButton,
+    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,6 +28,7 @@ from app.ui.wrapping import WrappingRow
 __all__ = ["Toolbar"]
 
 _STEPS: Final = 1000
+_SUMMARY_PX: Final = 210  # what counts of models and variants need
 _KEY = int(Qt.ItemDataRole.UserRole)
 
 
@@ -108,15 +110,19 @@ class Toolbar(QFrame):
 
         others = (self.filter, self.sort, self._again)
         self._top = WrappingRow(self.search, others, self)
-        self._foot = QWidget(self)
-        self._low = QHBoxLayout(self._foot)
+        # What predictions rest on goes below the counts where there is no room beside them.
+        counts = QWidget(self)
+        counts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        left = QHBoxLayout(counts)
+        left.setContentsMargins(0, 0, 0, 0)
+        left.addWidget(self._summary)
+        left.addStretch(1)
+        right = QWidget(self)
+        self._low = QHBoxLayout(right)
         self._low.setContentsMargins(0, 0, 0, 0)
-        self._low.addWidget(self._summary)
-        self._low.addStretch(1)
-        self._low.addWidget(self._basis)
-        self._low.addWidget(self._measure)
-        self._low.addWidget(self._progress)
-        self._low.addWidget(self._cancel)
+        for widget in (self._basis, self._measure, self._progress, self._cancel):
+            self._low.addWidget(widget)
+        self._foot = WrappingRow(counts, (right,), self)
         self._column = QVBoxLayout(self)
         self._column.addWidget(self._top)
         self._column.addWidget(self._foot)
@@ -139,6 +145,7 @@ class Toolbar(QFrame):
         """Show counts, what predictions rest on, and the places to choose from."""
         self._library = view
         self._summary.setText(view.summary)
+        self._summary.set_short(" · ".join(view.summary.split(" · ")[:2]))
         self._basis.setText(view.basis)
         chosen = self.filter.currentData(_KEY) or "all"
         self.filter.blockSignals(True)
@@ -215,7 +222,9 @@ class Toolbar(QFrame):
         self._column.setSpacing(theme.px(6))
         self._low.setSpacing(theme.px(10))
         self.search.setMinimumWidth(theme.px(120))
-        self._foot.setFixedHeight(theme.px(24))
+        for label in (self._summary, self._basis):
+            label.setFixedHeight(theme.px(24))
+        self._foot.set_sizes(theme.px(6), theme.px(_SUMMARY_PX))
         self._progress.setMinimumWidth(theme.px(48))  # it gives way to words
         self._progress.setMaximumWidth(theme.px(180))
         for widget in (self.search, self.filter, self.sort):

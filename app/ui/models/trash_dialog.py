@@ -59,5 +59,6 @@ class TrashDialog(QDialog):
         for widget in (heading, text, names):
             column.addWidget(widget)
         column.addWidget(buttons)
-        self.resize(theme.px(520), self.sizeHint().height())
+        width = theme.px(520)
+        self.resize(width, column.totalHeightForWidth(width))
         self.cancel.setFocus()

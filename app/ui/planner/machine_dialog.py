@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
+from app.ui.look import set_look
 from app.ui.page_area import PageArea
 from app.ui.planner.fields import CountField, indent
 from app.ui.theme import ThemeManager
@@ -108,7 +109,7 @@ class MachineDialog(QDialog):
         self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
         self._ok.setText(self.tr("Add") if spec is None else self.tr("Change"))
         self._ok.setDefault(True)
-        self._ok.setProperty("kind", "primary")
+        set_look(self._ok, "kind", "primary")
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
         self._lay_out()

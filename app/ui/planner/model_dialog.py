@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
+from app.ui.look import set_look
 from app.ui.page_area import PageArea
 from app.ui.planner.fields import CountField, indent
 from app.ui.theme import ThemeManager
@@ -110,7 +111,7 @@ class ModelDialog(QDialog):
         )
         ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
         ok.setText(self.tr("Plan this model"))
-        ok.setProperty("kind", "primary")
+        set_look(ok, "kind", "primary")
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
         whole = QVBoxLayout(self)

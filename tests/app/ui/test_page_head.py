@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.page_head import PageHead
@@ -64,3 +64,20 @@ def test_what_was_said_is_kept(page: QWidget, qtbot: QtBot) -> None:
     head.say("Saved.")
     head.set_tag("8B")
     assert (head.said(), head.tag()) == ("Saved.", "8B")
+
+
+def test_all_heads_are_equally_high(qtbot: QtBot, page: QWidget) -> None:
+    """Pages do not jump, whatever their buttons are."""
+    themes = ThemeManager("dark")
+    back, more = QToolButton(page), QToolButton(page)
+    heads = [
+        PageHead(themes, "Models", [QPushButton("Add", page)], page),
+        PageHead(themes, "Get models", [more], page, back),
+        PageHead(themes, "Nothing", [], page),
+    ]
+    page.show()
+    for head in heads:
+        head.resize(600, 60)
+        head.show()
+    qtbot.waitUntil(lambda: len({head.sizeHint().height() for head in heads}) == 1)
+    assert back.mapTo(heads[1], back.rect().topLeft()).x() < heads[1]._title.x()

@@ -103,6 +103,14 @@ def test_what_can_not_be_fetched_is_not_asked_for(
     assert page.download.text() == text
 
 
+def test_a_long_name_has_all_the_room_beside_its_button(qtbot: Any, page: GetModelsPage) -> None:
+    name = "A-model-with-a-long-name-8B-Instruct-GGUF"
+    page.set_repository(replace(REPOSITORY, name=name, tags=("needs terms",)))
+    qtbot.wait(1)
+    assert page._name.shown_text() == f"{name} · needs terms"
+    assert page._name.x() < page.web.x() // 8
+
+
 def test_figures_that_come_later_move_nothing(qtbot: Any, page: GetModelsPage) -> None:
     page.set_repository(REPOSITORY, "m-Q4_0.gguf")
     page.files.choose("m-Q8_0.gguf")
