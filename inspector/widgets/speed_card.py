@@ -77,7 +77,7 @@ class SpeedCard(Card):
     def _lesson_of(self, view: SpeedView) -> str:
         """Say what limits each of the two, and where a processor is an exception."""
         text = self.tr(
-            "Decode reads weights and cache anew for each token: bandwidth limits it. Prefill "
+            "Decode reads weights and cache for each token: bandwidth limits it. Prefill "
             "reads them once for many: arithmetic does."
         )
         if view.decode.limit == HELD_BY_ARITHMETIC:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
@@ -71,7 +71,19 @@ class Header(QFrame):
     def set_menu(self, menu: QMenu) -> None:
         """Offer the window's commands behind the menu button."""
         self._menu.setMenu(menu)
+        menu.installEventFilter(self)
         self._menu.show()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Let the menu end where its button does, so that it lies over the window."""
+        menu = self._menu.menu()
+        if watched is menu and menu is not None and event.type() == QEvent.Type.Show:
+            button = self._menu
+            left = button.mapToGlobal(QPoint(0, 0)).x()
+            if not self.isRightToLeft():
+                left += button.width() - menu.width()
+            menu.move(max(left, button.screen().availableGeometry().left()), menu.y())
+        return super().eventFilter(watched, event)
 
     def set_inspector_available(self, available: bool) -> None:
         """Show the inspector's button, or hide it while there is no inspector."""

@@ -58,6 +58,7 @@ class ModelChoice(QObject):
         picker.model_chosen.connect(self.model_wanted)
         picker.load_settings_requested.connect(self.load_settings_wanted)
         picker.open_file_requested.connect(self.choose_file)
+        picker.get_models_requested.connect(self.get_models_requested)
         return picker
 
     @Slot()

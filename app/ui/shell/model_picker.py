@@ -29,12 +29,14 @@ class ModelPicker(QFrame):
         model_chosen(str): key of the model to load.
         load_settings_requested(str): key of the model whose settings are wanted.
         open_file_requested(): a file of one's own.
+        get_models_requested(): models from elsewhere.
         opened(): it came on screen (a good time to look for new files).
     """
 
     model_chosen = Signal(str)
     load_settings_requested = Signal(str)
     open_file_requested = Signal()
+    get_models_requested = Signal()
     opened = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
@@ -61,12 +63,17 @@ class ModelPicker(QFrame):
         self._open.setProperty("kind", "flat")
         IconKeeper(self._open, themes, "folder", "dim", 15)
         self._open.clicked.connect(self._on_open)
+        self._get = QPushButton(self.tr("Get models…"), self._frame)
+        self._get.setProperty("kind", "flat")
+        IconKeeper(self._get, themes, "import", "dim", 15)
+        self._get.clicked.connect(self._on_get)
         self._settings = QPushButton(self.tr("Load settings…"), self._frame)
         self._settings.setProperty("kind", "flat")
         IconKeeper(self._settings, themes, "settings", "dim", 15)
         self._settings.clicked.connect(self._list.ask_settings)
         self._foot = QHBoxLayout()
         self._foot.addWidget(self._open)
+        self._foot.addWidget(self._get)
         self._foot.addStretch(1)
         self._foot.addWidget(self._settings)
         self._column = QVBoxLayout(self._frame)
@@ -162,6 +169,11 @@ class ModelPicker(QFrame):
         self.close()
         self.open_file_requested.emit()
 
+    @Slot()
+    def _on_get(self) -> None:
+        self.close()
+        self.get_models_requested.emit()
+
     def _refresh(self) -> None:
         empty = not self._list.shown()
         self._list.setHidden(empty)
@@ -174,8 +186,8 @@ class ModelPicker(QFrame):
         else:
             self._nothing.setText(
                 self.tr(
-                    "No models were found. Open a GGUF file, or name folders with models in the "
-                    "settings."
+                    "No models were found. Open a GGUF file, get one, or name folders with models "
+                    "in the settings."
                 )
             )
 

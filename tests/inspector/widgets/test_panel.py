@@ -252,7 +252,7 @@ def test_cards_explain_themselves_where_that_is_wanted(make_panel: MakePanel) ->
     panel = make_panel(SPLIT)
     assert all(card.lesson.isHidden() for card in panel.cards)
     panel.set_explains(True)
-    assert panel.speed.lesson.text().startswith("Decode reads weights and cache anew")
+    assert panel.speed.lesson.text().startswith("Decode reads weights and cache for each")
     assert "On this processor" not in panel.speed.lesson.text()
     assert [card.key for card in panel.cards if card.lesson.isVisible()] == [
         "budget", "growth", "speed",

@@ -3,7 +3,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtCore import QRect, Qt, QTimer
+from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.shell.header import Header
@@ -151,3 +152,29 @@ def test_the_fit_follows_a_longer_name_without_a_resize(qtbot: QtBot, header: He
     qtbot.waitUntil(header.model._size.isHidden)
     header.model.set_model(HeaderModel("loaded", "A", "Q8_0", 8 << 30))
     qtbot.waitUntil(lambda: not header.model._size.isHidden())
+
+
+@pytest.mark.parametrize("direction", list(Qt.LayoutDirection)[:2])
+def test_the_menu_lies_over_the_window(
+    qtbot: QtBot, themes: ThemeManager, direction: Qt.LayoutDirection
+) -> None:
+    header = Header(themes)
+    qtbot.addWidget(header)
+    header.setLayoutDirection(direction)
+    header.resize(600, 44)
+    header.move(100, 0)
+    menu = QMenu(header)
+    menu.addAction("A command with a rather long name")
+    header.set_menu(menu)
+    header.show()
+    places: list[QRect] = []
+
+    def look() -> None:
+        places.append(menu.geometry())
+        menu.close()
+
+    QTimer.singleShot(100, look)
+    header._menu.showMenu()  # until it is closed
+    window = header.geometry()
+    assert window.left() <= places[0].left()
+    assert places[0].right() <= window.right() + 1

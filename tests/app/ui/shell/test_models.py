@@ -155,6 +155,13 @@ def test_a_file_can_be_opened_from_the_picker(qtbot: QtBot, picker: ModelPicker)
     assert not picker.isVisible()
 
 
+def test_models_can_be_got_from_the_picker(qtbot: QtBot, picker: ModelPicker) -> None:
+    button = next(b for b in picker.findChildren(QPushButton) if b.text().startswith("Get"))
+    with qtbot.waitSignal(picker.get_models_requested):
+        button.click()
+    assert picker.isHidden()
+
+
 def test_it_stays_on_the_screen(picker: ModelPicker) -> None:
     assert picker.screen().availableGeometry().contains(picker.geometry())
 
