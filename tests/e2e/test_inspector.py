@@ -152,3 +152,18 @@ def test_status_line_names_the_bandwidth_that_is_reckoned_with(
         return rate is not None and shown.endswith(f" · {format_bandwidth(rate)}")
 
     program.until(is_named)
+
+
+def test_lessons_are_a_setting_of_panel_and_dialog(open_program: Open, tiny: Path) -> None:
+    program = open_program(tiny).ready()
+    inspector = program.app.inspector
+    program.until(lambda: inspector._panel is not None and inspector._panel.budget.isVisible())
+    panel = inspector._panel
+    program.until(panel.budget.lesson.isVisible)
+    program.app.preferences.set_value("explain_panel", False)
+    assert panel.budget.lesson.isHidden()
+    menu = panel.menu()
+    menu.actions()[0].trigger()
+    menu.deleteLater()
+    assert program.app.settings.get("explain_panel") is True
+    assert panel.budget.lesson.isVisible()
