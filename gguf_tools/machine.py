@@ -23,7 +23,8 @@ __all__ = [
 
 Basis: TypeAlias = Literal["measured", "engine", "read", "table", "planned", "assumed"]
 DeviceKind: TypeAlias = Literal["cpu", "gpu", "igpu", "accel", "rpc"]
-CpuFeature: TypeAlias = Literal["avx2", "avx512", "amx", "neon_dotprod", "neon_i8mm"]
+CpuFeature: TypeAlias = Literal["avx2", "avx512", "amx", "neon_dotprod", "neon_i8mm", "by_name"]
+"""What a CPU has kernels for; ``by_name``: only matrices are repacked that a load can name."""
 
 LOAD_LINE: Final = 0.9
 """Share of a device's memory above which it counts as overloaded."""

@@ -211,7 +211,7 @@ def kernel_features(load: LoadSettings, machine: Machine) -> frozenset[CpuFeatur
     """Return the CPU's features for which matrices are repacked with these settings."""
     if load.extra_buffers:
         return machine.cpu.features
-    return machine.cpu.features - {"amx"} if load.repack else frozenset()
+    return (machine.cpu.features - {"amx"}) | {"by_name"} if load.repack else frozenset()
 
 
 def _decode(

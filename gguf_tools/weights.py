@@ -7,6 +7,7 @@ ggml/src/ggml-cpu/amx.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -19,7 +20,7 @@ from gguf_tools.machine import CpuFeature, Device
 from gguf_tools.placement import Placement
 from gguf_tools.units import round_up
 
-__all__ = ["WeightUse", "repacks", "weights_by_device"]
+__all__ = ["NAMED", "WeightUse", "repacks", "weights_by_device"]
 
 _ROW_PADDING: Final = 512  # MATRIX_ROW_PADDING of ggml-cuda
 _TABLE_TWICE: Final = frozenset({"gemma3n", "gemma4"})
@@ -204,9 +205,18 @@ _REPACKED: Final[dict[CpuFeature, dict[str, int]]] = {
 }
 
 
+NAMED: Final = re.compile(r"blk\.(\d+)\.((?:attn|ffn)_[a-z_]+\.weight)")
+"""Matrices that a load names for repacking where the engine's own choice would stop it; experts'
+are not among them."""
+
+
 def repacks(tensor: Tensor, features: frozenset[CpuFeature], *, output: bool = False) -> bool:
     """Tell whether the CPU holds a matrix in a buffer other than its plain one."""
     if not output and not _multiplied(tensor):
+        return False
+    if "by_name" in features and (
+        NAMED.fullmatch(tensor.name) is None or roles.is_expert(tensor.name)
+    ):
         return False
     if "amx" in features and _amx(tensor):
         return True

@@ -110,3 +110,11 @@ def test_experts_and_what_is_not_multiplied() -> None:
     assert not repacks(bias, avx2)
     table = _tensor("token_embd.scale", "Q4_0", 64, 64)
     assert repacks(table, avx2, output=True)
+
+
+def test_a_load_names_what_is_repacked_but_experts_and_the_output() -> None:
+    named: frozenset[CpuFeature] = frozenset({"avx2", "by_name"})
+    assert repacks(_tensor("blk.0.ffn_up.weight", "Q4_0", 256, 256), named)
+    assert not repacks(_tensor("blk.0.ffn_up_exps.weight", "Q4_0", 256, 256, 4), named)
+    assert not repacks(_tensor("output.weight", "Q4_0", 256, 256), named, output=True)
+    assert not repacks(_tensor("blk.0.ssm_in.weight", "Q4_0", 256, 256), named)

@@ -10,7 +10,6 @@ Whoever asks for this must be ready for the worker's end.
 from __future__ import annotations
 
 import ctypes
-import re
 from collections import defaultdict
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from app.engine.backend.library import device_handles, ggml
 from gguf_tools import roles
 from gguf_tools.header import Header, HeaderError, open_header
 from gguf_tools.machine import CpuFeature
-from gguf_tools.weights import repacks
+from gguf_tools.weights import NAMED, repacks
 
 __all__ = ["patterns", "repack"]
 
@@ -29,7 +28,6 @@ _FEATURES: Final[dict[str, CpuFeature]] = {
     "DOTPROD = 1": "neon_dotprod",
     "MATMUL_INT8 = 1": "neon_i8mm",
 }
-_MATRICES: Final = re.compile(r"blk\.(\d+)\.((?:attn|ffn)_[a-z_]+\.weight)")
 _SIDES: Final = 2
 
 
@@ -72,7 +70,7 @@ def patterns(header: Header, features: frozenset[CpuFeature]) -> list[str]:
     """
     blocks: dict[str, list[str]] = defaultdict(list)
     for tensor in header.tensors.values():
-        match = _MATRICES.fullmatch(tensor.name)
+        match = NAMED.fullmatch(tensor.name)
         if match is None or len(tensor.shape) != _SIDES or roles.is_expert(tensor.name):
             continue
         if repacks(tensor, features):
