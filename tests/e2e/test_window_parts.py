@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from PySide6.QtGui import QGuiApplication
+
 from app.paths import default_paths
 from app.settings import Settings
 from app.ui.shell.views import ModelEntry
@@ -160,6 +162,9 @@ def test_export_and_import_round_trip(
     program.settle()
     assert json.loads(as_json.read_text())
     assert "The answer" in as_text.read_text()
+    program.app.window.sidebar.chats.copy_requested.emit(chat.id)
+    program.until(lambda: "The answer" in QGuiApplication.clipboard().text())
+    assert QGuiApplication.clipboard().text().startswith("# The question")
     program.app.window.sidebar.chats.delete_requested.emit(chat.id)
     program.app.window.toast.dismiss()  # purged: nothing is left of it
     program.until(lambda: not program.app.chats.conversations)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
 from app.data.state import StateFile
@@ -85,6 +86,7 @@ class ChatsPresenter(QObject):
         chats.pin_requested.connect(self._pin)
         chats.duplicate_requested.connect(self._duplicate)
         chats.delete_requested.connect(self._delete)
+        chats.copy_requested.connect(self.copy)
         chats.export_requested.connect(self._export)
         window.toast.undone.connect(self._on_undone)
         window.toast.expired.connect(self._on_expired)
@@ -268,6 +270,17 @@ class ChatsPresenter(QObject):
     def _export(self, key: str) -> None:
         title = next((c.title for c in self._conversations if c.id == key), "") or "chat"
         self._ask_where(title, [key])
+
+    @Slot(str)
+    def copy(self, key: str) -> None:
+        """Put a chat into the clipboard, as Markdown."""
+        from app.data.transfer.writing import export_text
+
+        def work(store: ConversationStore) -> str:
+            chosen = [chat for chat in store.list_all() if chat.id == key]
+            return export_text(store, chosen, "markdown", datetime.now().astimezone())
+
+        self._store.do(work, lambda text: QGuiApplication.clipboard().setText(text))
 
     def export_all(self) -> None:
         """Ask for a file and write all conversations into it."""

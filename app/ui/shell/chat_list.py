@@ -154,6 +154,7 @@ class ChatList(QListView):
         rename_requested(str, str): key and new title.
         pin_requested(str, bool)
         duplicate_requested(str)
+        copy_requested(str): all of it, as Markdown.
         export_requested(str)
         chat_settings_requested(str)
         delete_requested(str)
@@ -163,6 +164,7 @@ class ChatList(QListView):
     rename_requested = Signal(str, str)
     pin_requested = Signal(str, bool)
     duplicate_requested = Signal(str)
+    copy_requested = Signal(str)
     export_requested = Signal(str)
     chat_settings_requested = Signal(str)
     delete_requested = Signal(str)
@@ -242,6 +244,7 @@ class ChatList(QListView):
         pin.triggered.connect(lambda: self.pin_requested.emit(key, not entry.pinned))
         for text, signal in (
             (self.tr("Duplicate"), self.duplicate_requested),
+            (self.tr("Copy as Markdown"), self.copy_requested),
             (self.tr("Export…"), self.export_requested),
             (self.tr("Chat settings…"), self.chat_settings_requested),
         ):

@@ -114,17 +114,19 @@ def test_the_context_menu_asks_for_what_it_says(qtbot: QtBot, sidebar: Sidebar) 
     asked: list[object] = []
     chats.pin_requested.connect(lambda key, pinned: asked.append(("pin", key, pinned)))
     chats.duplicate_requested.connect(lambda key: asked.append(("duplicate", key)))
+    chats.copy_requested.connect(lambda key: asked.append(("copy", key)))
     chats.export_requested.connect(lambda key: asked.append(("export", key)))
     chats.chat_settings_requested.connect(lambda key: asked.append(("settings", key)))
     chats.delete_requested.connect(lambda key: asked.append(("delete", key)))
     menu = chats.menu_for("c1")
     assert menu is not None
     actions = {action.text(): action for action in menu.actions() if action.text()}
-    for text in ("Pin", "Duplicate", "Export…", "Chat settings…", "Delete"):
+    for text in ("Pin", "Duplicate", "Copy as Markdown", "Export…", "Chat settings…", "Delete"):
         actions[text].trigger()
     assert asked == [
         ("pin", "c1", True),
         ("duplicate", "c1"),
+        ("copy", "c1"),
         ("export", "c1"),
         ("settings", "c1"),
         ("delete", "c1"),
