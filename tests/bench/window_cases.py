@@ -256,24 +256,22 @@ def _search(bench: Bench) -> None:
 
 
 def _find(bench: Bench) -> None:
-    """Go to places found in a chat of 5,000 messages."""
+    """Find a text in a chat of 5,000 messages as it is typed, and step through its places."""
     bench.open("long-5000")
     program = bench.program
-    field = program.window.sidebar._search
+    bar = program.window.chat.find_bar
     bench.begin()
-    field.setText("where is the halyard")
-    bench.until(lambda: bool(program.window.sidebar.results.hits()))
-    hits = [h for h in program.window.sidebar.results.hits() if h.chat_key == "long-5000"]
-    assert hits
-    for hit in hits[:8]:
-        program.window.sidebar.hit_selected.emit(hit.chat_key, hit.message_key)
-        bench.until(partial(_is_at, bench, hit.message_key))
+    program.window.actions_by_key["find"].trigger()
+    words = "where is the halyard"
+    for count in range(1, len(words) + 1):
+        bar.field.setText(words[:count])
+        bench.rest(0.1)
+    bench.settle()
+    for _ in range(12):
+        bar.stepped.emit(-1)
         bench.settle()
-    program.window.sidebar.clear_search()
-
-
-def _is_at(bench: Bench, message: str | None) -> bool:
-    return bench.program.transcript._navigator.current == message
+    assert program.transcript._navigator.current
+    bar.close_bar()
 
 
 def _has(bench: Bench, least: int, most: int) -> bool:

@@ -24,12 +24,13 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.ui.theme import ThemeManager
+from app.ui.transcript.acts import Acts
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.flow import Flow
 from app.ui.transcript.formula import FormulaService
 from app.ui.transcript.highlight import Highlighter
-from app.ui.transcript.items import MessageAction, MessageView
+from app.ui.transcript.items import MessageView
 from app.ui.transcript.link_dialog import confirm_link
 from app.ui.transcript.menu import message_menu
 from app.ui.transcript.navigation import Navigator, is_typing
@@ -84,6 +85,7 @@ class Transcript(QAbstractScrollArea):
         self._stage = Stage(self, self.viewport(), self._flow, self, clock)
         self._stage.worked.connect(self.lay_out)
         self._navigator = Navigator(self, self._flow, self._stage)
+        self._acts = Acts(self, self._flow, self._stage)
         self._end_button = EndButton(self, self.viewport())
         self._end_button.clicked.connect(self.scroll_to_end)
         self._redraws = Redraws(self)
@@ -156,27 +158,7 @@ class Transcript(QAbstractScrollArea):
 
     def act(self, kind: str, message_id: str, payload: str | None = None) -> None:
         """Do what concerns the view alone; ask for everything else."""
-        entry = self._flow.find(message_id)
-        if entry is None:
-            return
-        match kind:
-            case "copy":
-                self.copy_text(entry.view.text)
-            case "edit":
-                self._set_editing(entry, True)
-            case "cancel_edit":
-                self._set_editing(entry, False)
-            case "save_edit":
-                self._set_editing(entry, False)
-                self.action_requested.emit(MessageAction("edit", message_id, payload))
-            case "toggle_reasoning":
-                entry.unfolded = not entry.unfolded
-                self._refresh(entry, again=RowKind.REASONING)
-            case "toggle_text":
-                entry.whole = not entry.whole
-                self._refresh(entry)
-            case _:
-                self.action_requested.emit(MessageAction(kind, message_id, payload))
+        self._acts.act(kind, message_id, payload)
 
     # Public interface.
 
@@ -343,7 +325,7 @@ class Transcript(QAbstractScrollArea):
     def _draw(self, grown: Sequence[Entry]) -> None:
         """Draw the text that has come in."""
         for entry in grown:
-            self._refresh(entry, lay_out=False)
+            self.refresh(entry, lay_out=False)
         self.lay_out()
 
     @Slot()
@@ -351,7 +333,7 @@ class Transcript(QAbstractScrollArea):
         self._curtain.stop()
         self.viewport().setUpdatesEnabled(True)
 
-    def _refresh(self, entry: Entry, *, lay_out: bool = True, again: RowKind | None = None) -> None:
+    def refresh(self, entry: Entry, *, lay_out: bool = True, again: RowKind | None = None) -> None:
         """Bring the rows of a message up to date; ``again`` names a row that must be redrawn."""
         changed, gone = entry.sync()
         changed.extend(row for row in entry.rows if row.kind is again and row not in changed)
@@ -362,22 +344,6 @@ class Transcript(QAbstractScrollArea):
     def _find_last_reply(self) -> None:
         replies = (view.id for view in self._flow.entries.views() if view.role == "assistant")
         self._last_reply = next(replies, "")
-
-    def _set_editing(self, entry: Entry, editing: bool) -> None:
-        if entry.editing == editing:
-            return
-        entry.editing = editing
-        entry.draft = None
-        if not entry.is_open:
-            self._stage.changed(entry, [], entry.open() or [])
-        self._refresh(entry)
-        if editing:
-            if entry.rows[0].widget is None:
-                self.scroll_to(entry.view.id)
-                self.lay_out(whole=True)
-            entry.rows[0].widget.edit.setFocus()
-        else:
-            self.setFocus()
 
     @Slot(str)
     def _on_formula_ready(self, latex: str) -> None:
