@@ -8,10 +8,7 @@ compatibility mode, with the model loaded again.
 from __future__ import annotations
 
 import itertools
-import os
 import queue
-import subprocess
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -19,8 +16,8 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from app.engine import launch
-from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after, remote_devices
+from app.engine.client_errors import EngineError, RequestFailed, WorkerDied
+from app.engine.outcome import Phase, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import (
     PROTOCOL_VERSION,
     Cancel,
@@ -30,7 +27,6 @@ from app.engine.protocol import (
     Failed,
     Generate,
     Hello,
-    LineSplitter,
     Load,
     Loaded,
     LoadOptions,
@@ -39,43 +35,17 @@ from app.engine.protocol import (
     ProtocolError,
     Request,
     Started,
-    decode_message,
     encode_line,
     is_final,
 )
+from app.engine.worker_process import Heard, WorkerProcess
 
 __all__ = ["EngineClient", "EngineError", "RequestFailed", "WorkerDied"]
 
 _KEPT_LINES = 200
 _START_S = 120.0
-_GRACE_S = 2.0
 
 _Final = TypeVar("_Final", bound=EngineMessage)
-
-
-class EngineError(Exception):
-    """The engine could not do what was asked; the text is one clear sentence."""
-
-    advice: tuple[str, ...] = ()
-
-
-class WorkerDied(EngineError):  # noqa: N818 - says what happened
-    """The worker process ended."""
-
-    def __init__(self, end: WorkerEnd, recovery: Recovery) -> None:
-        super().__init__(recovery.sentence)
-        self.end = end
-        self.recovery = recovery
-        self.advice = recovery.advice
-
-
-class RequestFailed(EngineError):  # noqa: N818 - says what happened
-    """The worker answered a request with `Failed`."""
-
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.message)
-        self.failed = failed
-        self.advice = failed.advice
 
 
 class EngineClient:
@@ -111,10 +81,9 @@ class EngineClient:
         self._repacks = False  # the model that is loaded, or being loaded
         self._stderr_sink = stderr
         self._ids = itertools.count(1)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._messages: queue.Queue[EngineMessage | ProtocolError | None] = queue.Queue()
+        self._process: WorkerProcess | None = None
+        self._messages: Heard = queue.Queue()
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._threads: list[threading.Thread] = []
         self._phase: Phase = "starting"
         self._loaded: tuple[str, LoadOptions] | None = None
         self.hello: Hello | None = None
@@ -148,25 +117,9 @@ class EngineClient:
             WorkerDied: it ended instead.
             EngineError: it speaks another protocol.
         """
-        flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows: no console window
         self._phase = "starting"
-        self._messages = queue.Queue()
-        process = subprocess.Popen(
-            launch.worker_argv(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=launch.worker_environment(remotes=self._remotes),
-            creationflags=flags,
-        )
-        self._process = process
-        self._threads = [
-            threading.Thread(target=self._read_messages, args=(process, self._messages)),
-            threading.Thread(target=self._read_stderr, args=(process,)),
-        ]
-        for thread in self._threads:
-            thread.daemon = True
-            thread.start()
+        process = WorkerProcess(self._remotes, self._last_lines, self._stderr_sink)
+        self._process, self._messages = process, process.messages
         hello = self._next_message(_START_S)
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL_VERSION:
             self.close()
@@ -181,32 +134,6 @@ class EngineClient:
             self.compatibility = True
         self._phase = "idle"
         return hello
-
-    def _read_messages(
-        self,
-        process: subprocess.Popen[bytes],
-        into: queue.Queue[EngineMessage | ProtocolError | None],
-    ) -> None:
-        assert process.stdout is not None
-        splitter = LineSplitter()
-        descriptor = process.stdout.fileno()
-        try:
-            while data := os.read(descriptor, 1 << 16):
-                for line in splitter.feed(data):
-                    into.put(decode_message(line))
-        except ProtocolError as error:
-            into.put(error)
-        except OSError:
-            pass
-        into.put(None)
-
-    def _read_stderr(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stderr is not None
-        for raw in process.stderr:
-            line = raw.decode("utf-8", "replace").rstrip()
-            self._last_lines.append(line)
-            if self._stderr_sink is not None:
-                self._stderr_sink(line)
 
     def _next_message(self, timeout_s: float | None = None) -> EngineMessage:
         try:
@@ -224,11 +151,9 @@ class EngineClient:
 
     def _died(self) -> WorkerDied:
         assert self._process is not None
-        code = self._process.wait()
-        for thread in self._threads:
-            thread.join(timeout=_GRACE_S)
+        code = self._process.ended()
+        self._process = None
         end = WorkerEnd(code, self._phase, last_lines=tuple(self._last_lines), remotes=self._in_use)
-        self._release()
         recovery = recovery_after(
             end, compatibility=self.compatibility, can_repeat=self._phase != "decode"
         )
@@ -248,18 +173,14 @@ class EngineClient:
 
     def send(self, request: Request) -> None:
         """Send a request; its answers come from `messages`."""
-        if self._process is None or self._process.stdin is None:
+        process = self._process
+        if process is None:
             raise EngineError("The engine is not running.")
         try:
             line = encode_line(request)
         except ProtocolError as error:
             raise EngineError(f"This can't be sent to the engine: {error}.") from error
-        try:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
-        except OSError:
-            # Its end is told by the reading side, which knows the cause.
-            pass
+        process.write(line)
 
     def messages(self, request_id: int) -> Iterator[EngineMessage]:
         """Yield the messages of a request up to its final one.
@@ -396,32 +317,6 @@ class EngineClient:
     def close(self) -> None:
         """End the worker: close its stdin, then terminate, then kill."""
         process = self._process
-        if process is None:
-            return
-        if process.stdin is not None:
-            try:
-                process.stdin.close()
-            except OSError:
-                pass
-        for order in (None, process.terminate, process.kill):
-            if order is not None:
-                order()
-            try:
-                process.wait(timeout=_GRACE_S)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-        for thread in self._threads:
-            thread.join(timeout=_GRACE_S)
-        self._release()
-
-    def _release(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    pass
+        if process is not None:
+            process.close()
+            self._process = None

@@ -7,22 +7,19 @@ was replaced never arrive.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine.outcome import Phase, Recovery, WorkerEnd, recovery_after, remote_devices
+from app.engine.engine_state import PHASES, EngineState, EngineStatus, followed
+from app.engine.outcome import Recovery, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import (
     PROTOCOL_VERSION,
     Cancel,
     ChatPrompt,
     Chunk,
-    Counted,
-    CountTokens,
     DeviceInfo,
     Done,
     EngineMessage,
@@ -32,73 +29,24 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadOptions,
-    Measure,
-    Measured,
-    ModelInfo,
-    Progress,
     ProtocolError,
-    Request,
     SamplingOptions,
-    Started,
     Tune,
-    Tuned,
     decode_message,
-    encode_line,
     is_final,
 )
+from app.engine.qt_requests import EngineRequests
 from app.engine.qt_worker import QtWorker
 
 __all__ = ["EngineProcess", "EngineState", "EngineStatus"]
 
-EngineStatus: TypeAlias = Literal[
-    "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "measuring", "lost"
-]
 _RENEW_MS: Final = 1500
-_PHASES: dict[EngineStatus, Phase] = {
-    "starting": "starting",
-    "loading": "load",
-    "prefill": "prefill",
-    "decode": "decode",
-    "measuring": "tune",
-}
 
 
-@dataclass(frozen=True, slots=True)
-class EngineState:
-    """What the window shows of the engine. ``fraction`` is of a load, ``sentence`` of a loss.
-
-    While it is ``measuring`` it can be asked as if it were ready: it gives way.
-    """
-
-    status: EngineStatus = "stopped"
-    pid: int | None = None
-    hello: Hello | None = None
-    model: ModelInfo | None = None
-    path: str | None = None
-    fraction: float = 0.0
-    sentence: str = ""
-    advice: tuple[str, ...] = ()
-    detail: str = ""
-    compatibility: bool = False
-    lost_remotes: tuple[DeviceInfo, ...] = ()  # of other computers; one of them was lost
-
-    @property
-    def busy(self) -> bool:
-        """Tell whether a request of the model is running."""
-        return self.status in {"loading", "prefill", "decode", "measuring"}
-
-    @property
-    def answers(self) -> bool:
-        """Tell whether a chat can be asked now."""
-        return self.status in {"ready", "measuring"}
-
-
-class EngineProcess(QObject):
+class EngineProcess(EngineRequests):
     """One engine for the window.
 
-    Signals:
-        state_changed(EngineState): after every change.
-        message(EngineMessage): every answer; a request whose worker died gets a `Failed`.
+    Signals, besides those of `EngineRequests`:
         notice(str): a sentence a person should see.
         compatibility_needed(Hello): this computer and build need compatibility mode.
         repack_failed(Hello): the engine died of repacked kernels in that mode.
@@ -106,8 +54,6 @@ class EngineProcess(QObject):
         closed(): after `close`, when no process is left.
     """
 
-    state_changed = Signal(object)
-    message = Signal(object)
     notice = Signal(str)
     compatibility_needed = Signal(object)
     repack_failed = Signal(object)
@@ -115,12 +61,8 @@ class EngineProcess(QObject):
     closed = Signal()
 
     def __init__(self, parent: QObject | None = None, *, compatibility: bool = False) -> None:
-        super().__init__(parent)
-        self._ids = itertools.count(1)
-        self._state = EngineState(compatibility=compatibility)
-        self._worker: QtWorker | None = None
+        super().__init__(parent, EngineState(compatibility=compatibility))
         self._leaving: set[QtWorker] = set()
-        self._pending: dict[int, Request] = {}
         self._waiting_load: Load | None = None
         self._load: Load | None = None
         self._resend: Generate | None = None
@@ -132,16 +74,6 @@ class EngineProcess(QObject):
         self._renewal.setSingleShot(True)
         self._renewal.setInterval(_RENEW_MS)
         self._renewal.timeout.connect(self._renew)
-
-    @property
-    def state(self) -> EngineState:
-        """What is known now."""
-        return self._state
-
-    @property
-    def last_lines(self) -> tuple[str, ...]:
-        """The end of the worker's stderr."""
-        return () if self._worker is None else tuple(self._worker.last_lines)
 
     # --- orders ---
 
@@ -228,10 +160,6 @@ class EngineProcess(QObject):
             self._set(status="prefill")
         return self._ask(request)  # fails where the engine died while the message was stored
 
-    def count(self, text: str) -> int:
-        """Ask for the number of tokens of a text."""
-        return self._ask(CountTokens(id=next(self._ids), text=text))
-
     def tune(self, options: LoadOptions, *, measure: bool = True) -> int:
         """Ask what is fastest, or with ``measure`` False go back to the engine's defaults.
 
@@ -240,10 +168,6 @@ class EngineProcess(QObject):
         if self._state.status == "ready":
             self._set(status="measuring")
         return self._ask(Tune(id=next(self._ids), options=options, measure=measure))
-
-    def measure(self, chat: ChatPrompt, max_tokens: int | None) -> int:
-        """Ask how a conversation fits."""
-        return self._ask(Measure(id=next(self._ids), chat=chat, max_tokens=max_tokens))
 
     def cancel(self, request_id: int) -> None:
         """Ask for a request to end early."""
@@ -256,14 +180,6 @@ class EngineProcess(QObject):
                 return
             self._write(Cancel(id=next(self._ids), target=request_id))
 
-    def ask(self, request: Request) -> int:
-        """Send a request that was made elsewhere (tests, fault injection)."""
-        return self._ask(request)
-
-    def new_id(self) -> int:
-        """Return an id for `ask`."""
-        return next(self._ids)
-
     def close(self) -> None:
         """End the worker by the ladder; `closed` follows."""
         self._closing = True
@@ -274,22 +190,6 @@ class EngineProcess(QObject):
             QTimer.singleShot(0, self, self.closed.emit)
 
     # --- the way out ---
-
-    def _ask(self, request: Request) -> int:
-        if self._worker is None or self._state.hello is None:
-            self._pending[request.id] = request
-            QTimer.singleShot(0, self, lambda: self._fail(request.id, "The engine is not running."))
-            return request.id
-        self._pending[request.id] = request
-        self._write(request)
-        return request.id
-
-    def _write(self, request: Request) -> None:
-        assert self._worker is not None
-        try:
-            self._worker.process.write(encode_line(request))
-        except ProtocolError as error:
-            self._fail(request.id, f"This can't be sent to the engine: {error}.")
 
     def _write_load(self, request: Load, hello: Hello) -> None:
         if self._settle is not None:
@@ -320,20 +220,6 @@ class EngineProcess(QObject):
         self._leaving.add(worker)
         self._set(hello=None, pid=None)
         worker.leave()
-
-    def _fail(self, request_id: int, sentence: str, kind: str = "engine") -> None:
-        if self._pending.pop(request_id, None) is not None:
-            self.message.emit(
-                Failed(
-                    id=request_id,
-                    kind="cancelled" if kind == "cancelled" else "engine",
-                    message=sentence,
-                )
-            )
-
-    def _fail_pending(self, sentence: str, kind: str = "engine") -> None:
-        for request_id in list(self._pending):
-            self._fail(request_id, sentence, kind)
 
     # --- the way in ---
 
@@ -375,57 +261,20 @@ class EngineProcess(QObject):
 
     def _follow(self, message: EngineMessage) -> None:
         request = self._pending.get(getattr(message, "id", -1))
-        if isinstance(message, Progress):
-            if message.phase == "load":
-                self._set(fraction=message.fraction)
-        elif isinstance(message, Loaded):
-            compatibility = message.model.compatibility
-            self._set(
-                status="ready",
-                model=message.model,
-                fraction=1.0,
-                compatibility=self._state.compatibility or compatibility,
-            )
-            if self._resend is not None and self._resend.id in self._pending:
-                self._set(status="prefill")
-                self._write(self._resend)
-        elif isinstance(message, Started):
-            self._set(status="prefill")
-        elif isinstance(message, Chunk):
+        if isinstance(message, Chunk):
             self._began = True
-            if self._state.status != "decode":
-                self._set(status="decode")
         elif isinstance(message, Done):
             self._resend = None
             self._began = False
-            self._set(status="ready")
-        elif isinstance(message, Tuned):
-            self._set(model=message.model)
-            self._end_measuring()
-        elif isinstance(message, Failed):
-            if isinstance(request, Tune):
-                self._end_measuring()
-            elif isinstance(request, Load):
-                self._load = None
-                cancelled = message.kind == "cancelled"
-                self._set(
-                    status="idle",
-                    path=None,
-                    model=None,
-                    fraction=0.0,
-                    sentence="" if cancelled else message.message,
-                    advice=message.advice,
-                    detail=message.detail,
-                )
-            elif isinstance(request, Generate):
-                self._resend = None
-                self._set(status="ready" if self._state.model else "idle")
-        elif isinstance(message, Counted | Measured):
-            pass
-
-    def _end_measuring(self) -> None:
-        if self._state.status == "measuring":  # it did not give way to a reply
-            self._set(status="ready" if self._state.model else "idle")
+        elif isinstance(message, Failed) and isinstance(request, Load):
+            self._load = None
+        elif isinstance(message, Failed) and isinstance(request, Generate):
+            self._resend = None
+        self._become(followed(self._state, message, request))
+        resend = self._resend
+        if isinstance(message, Loaded) and resend is not None and resend.id in self._pending:
+            self._set(status="prefill")
+            self._write(resend)
 
     @Slot(str)
     def _on_log(self, line: str) -> None:
@@ -444,7 +293,7 @@ class EngineProcess(QObject):
         self._worker = None
         end = WorkerEnd(
             worker.exit_code,
-            _PHASES.get(self._state.status, "idle"),
+            PHASES.get(self._state.status, "idle"),
             last_lines=tuple(worker.last_lines),
             remotes=self._remotes_in_use(),
             unreadable=worker.unreadable,
@@ -523,9 +372,3 @@ class EngineProcess(QObject):
                     detail=detail,
                 )
             )
-
-    def _set(self, **changes: object) -> None:
-        state = replace(self._state, **changes)  # type: ignore[arg-type]
-        if state != self._state:
-            self._state = state
-            self.state_changed.emit(state)
