@@ -94,11 +94,10 @@ def _decoded(name: str, raw: bytes) -> tuple[str, str | None]:
     """Return (text, note). Bounded: three looks at the bytes, whatever they are."""
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
-            try:
-                return raw[len(mark) :].decode(encoding), None
-            except UnicodeDecodeError:
-                text = raw[len(mark) :].decode(encoding, "replace")
-                return text, f"Some characters of {name} were damaged and are marked."
+            text = raw[len(mark) :].decode(encoding, "replace").replace("\0", "\ufffd")
+            if "\ufffd" not in text:
+                return text, None
+            return text, f"Some characters of {name} were damaged and are marked."
     # One in a hundred is more than any text has; one zero byte is more, too.
     if b"\0" in raw or len(raw) - len(raw.translate(None, _CONTROLS)) > len(raw) // 100:
         raise AttachmentError(f"{name} holds no text: only text and PDF files can be attached.")
@@ -126,7 +125,8 @@ def _pdf(name: str, raw: bytes, cancelled: Callable[[], bool]) -> Attachment:
     except (DependencyError, FileNotDecryptedError) as error:
         raise AttachmentError(f"{name} is encrypted in a way that can't be read here.") from error
     except Exception as error:  # the library raises any kind for a damaged file
-        log.info("%s: %r", name, error)
+        # Neither its name nor what the library quotes of it: the log holds nothing of a chat.
+        log.info("a PDF file could not be read: %s", type(error).__name__)
         raise AttachmentError(f"{name} is a damaged PDF file: no text can be read.") from error
     if not text.strip():
         raise AttachmentError(f"{name} holds no text; its pages may be pictures of text.")

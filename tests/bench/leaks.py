@@ -1,8 +1,10 @@
 """Whether memory, threads, descriptors and child processes stay flat over many turns.
 
     python -m tests.bench.leaks [--turns 500] [--loads 50] [--comparisons 100]
+        [--openings 200] [--themes 50] [--switches 200]
 
-A whole window (offscreen) is driven over the scripted engine; comparisons run over it as well.
+A whole window (offscreen) is driven over the scripted engine; comparisons run over it as well,
+each page and each dialog is opened and closed, the theme changed, and other chats are opened.
 Each series is looked at after its first fifth, when caches are filled, and at its end: what grows
 in between grows for ever. Exit code 1 if something did.
 """
@@ -15,17 +17,19 @@ import json
 import os
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
 from app.engine.launch import FAKE_ENGINE_VARIABLE
 from app.paths import DATA_DIR_VARIABLE
 
-_PATIENCE_S = 120.0
+if TYPE_CHECKING:
+    from tests.helpers.leak_steps import Steps
+
 _SLACK_BYTES = 6 << 20  # the allocator's own ups and downs
 _SLACK = 3  # threads of the pool come and go, each with a descriptor or two
 
@@ -52,20 +56,23 @@ class Look:
         )
 
 
-def _series(name: str, count: int, step: Callable[[int], None]) -> bool:
+def _series(name: str, count: int, step: Callable[[int], None], rest: Callable[[], None]) -> bool:
     """Do something so often; print what grew, and return whether anything did."""
     early = max(1, count // 5)
+    rest()
     before = Look.now()
     middle = before
     for number in range(count):
         step(number)
         if number + 1 == early:
+            rest()
             middle = Look.now()
+    rest()
     end = Look.now()
     grown = end.memory_bytes - middle.memory_bytes
     each = grown / max(count - early, 1)
     print(
-        f"{name:24}{count:6}  memory {before.memory_bytes >> 20:4} → {middle.memory_bytes >> 20:4}"
+        f"{name:34}{count:6}  memory {before.memory_bytes >> 20:4} → {middle.memory_bytes >> 20:4}"
         f" → {end.memory_bytes >> 20:4} MiB ({each / 1024:+.1f} KiB each)  threads "
         f"{middle.threads} → {end.threads}  descriptors {middle.descriptors} → {end.descriptors}"
         f"  children {middle.children} → {end.children}",
@@ -85,6 +92,10 @@ def main() -> int:
     parser.add_argument("--turns", type=int, default=500)
     parser.add_argument("--loads", type=int, default=50)
     parser.add_argument("--comparisons", type=int, default=100)
+    parser.add_argument("--openings", type=int, default=200, help="of each page and dialog")
+    parser.add_argument("--themes", type=int, default=50, help="changes between dark and light")
+    parser.add_argument("--switches", type=int, default=200, help="between chats")
+    parser.add_argument("--only", default="", help="series with this in their names")
     arguments = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as folder:
@@ -92,72 +103,61 @@ def main() -> int:
         script = Path(folder) / "script.json"
         script.write_text(json.dumps({"replies": ["word " * 40], "n_ctx": 65_536}))
         os.environ[FAKE_ENGINE_VARIABLE] = str(script)
-        return _drive(Path(folder), arguments)
+        return _drive(arguments)
 
 
-def _drive(folder: Path, arguments: argparse.Namespace) -> int:
-    from PySide6.QtTest import QTest
+def _drive(arguments: argparse.Namespace) -> int:
     from PySide6.QtWidgets import QApplication
 
     from app.paths import default_paths
     from app.ui.application import Application
+    from tests.helpers.leak_steps import Steps
     from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
-    models = [
-        str(write_tiny_model(folder / f"Tiny-{name}.gguf", TinyModel(layers=layers)))
-        for name, layers in (("Q8_0", 2), ("Q4_0", 1))
-    ]
     paths = default_paths()
     paths.make()
+    models = [
+        str(write_tiny_model(paths.models / f"Tiny-{name}.gguf", TinyModel(layers=layers)))
+        for name, layers in (("Q8_0", 2), ("Q4_0", 1))
+    ]
     app = QApplication.instance() or QApplication(["plimsoll"])
     program = Application(paths, models[0])
     program.tuning.enabled = False
     program.window.show()
-
-    def until(done: Callable[[], bool]) -> None:
-        end_s = time.monotonic() + _PATIENCE_S
-        while not done():
-            if time.monotonic() > end_s:
-                raise TimeoutError("something did not come to its end in two minutes")
-            QTest.qWait(2)
-
-    def turn(number: int) -> None:
-        if number % 50 == 0:
-            program.window.sidebar.new_chat_requested.emit()
-            QTest.qWait(20)
-        before = len(program.controller.path) if program.controller.conversation else 0
-        program.chat.send(f"Message {number}")
-        until(lambda: len(program.controller.path) > before)
-        until(lambda: not program.controller.runner.is_running)
-
-    def load(number: int) -> None:
-        program.models.load(models[number % 2])
-        until(lambda: program.engine.state.status == "loading")
-        until(lambda: program.engine.state.status == "ready")
-        QTest.qWait(50)
-
-    def compare(_number: int) -> None:
-        program.compare.start("Hello")
-        until(lambda: not program.compare.is_running)
-
-    until(lambda: program.engine.state.status == "ready" and not program.warm_up.is_running)
-    QTest.qWait(1500)  # plots are made after the window stands
-    grew = []
-    if arguments.turns:
-        grew.append(_series("turns", arguments.turns, turn))
-    if arguments.loads:
-        grew.append(_series("loads", arguments.loads, load))
-    if arguments.comparisons:
-        program.compare.set_options({"quality": False, "measure_rates": False, "max_tokens": 20})
-        program.compare.choose(models)
-        until(lambda: program.compare.record is not None)
-        grew.append(_series("comparisons of two", arguments.comparisons, compare))
+    steps = Steps(program, models)
+    steps.ready()
+    grew = [
+        _series(name, count, step, steps.rest)
+        for name, count, step in _all_series(steps, arguments)
+        if count and arguments.only in name
+    ]
     program.window.close()
-    until(lambda: program.has_ended)
+    steps.until(lambda: program.has_ended)
     program.release()
     app.processEvents()
     print("something grew" if any(grew) else "flat")
     return 1 if any(grew) else 0
+
+
+def _all_series(
+    steps: Steps, arguments: argparse.Namespace
+) -> Iterator[tuple[str, int, Callable[[int], None]]]:
+    """Yield each series with its name and length; pages are made when their turn comes."""
+    from tests.helpers.leak_steps import DIALOGS, PAGES
+
+    yield "turns", arguments.turns, steps.turn
+    steps.have_chats()
+    yield "other chats opened", arguments.switches, steps.switch
+    yield "loads", arguments.loads, steps.load
+    if arguments.comparisons:
+        steps.prepare_comparison()
+    yield "comparisons of two", arguments.comparisons, steps.compare
+    if arguments.openings:
+        for name in PAGES:
+            yield f"page: {name}", arguments.openings, steps.page(name)
+        for name in DIALOGS:
+            yield f"dialog: {name}", arguments.openings, steps.dialog(name)
+    yield "themes", arguments.themes, steps.theme
 
 
 if __name__ == "__main__":

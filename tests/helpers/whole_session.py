@@ -76,7 +76,9 @@ class _Session:
         folder.mkdir()
         file = folder / f"{CANARIES['name of an attachment']}.md"
         file.write_text(CANARIES["text of an attachment"])
-        program.window.chat.composer.files_added.emit([str(file)])
+        damaged = file.with_suffix(".pdf")
+        damaged.write_bytes(b"%PDF-1.7\n" + CANARIES["text of an attachment"].encode())
+        program.window.chat.composer.files_added.emit([str(damaged), str(file)])
         self.until(lambda: program.chat.attachments, "attachment")
         program.controller.set_chat_values(CANARIES["system prompt"], None, {"max_tokens": 8})
         program.chat.send(f"{CANARIES['message']} hello")

@@ -65,6 +65,25 @@ def test_text_of_another_encoding_says_so(tmp_path: Path) -> None:
     assert cut.note is not None
 
 
+def test_a_zero_in_a_text_with_a_mark_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("one\0two".encode("utf-16"))
+    attachment = read_attachment(tmp_path / "a.txt")
+    assert attachment.text == "one\ufffdtwo"
+    assert attachment.note is not None
+    assert "damaged" in attachment.note
+
+
+def test_the_log_says_nothing_of_a_damaged_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    (tmp_path / "a private name.pdf").write_bytes(pdf("a private line")[:200])
+    with pytest.raises(AttachmentError):
+        read_attachment(tmp_path / "a private name.pdf")
+    assert "could not be read" in caplog.text
+    assert "private" not in caplog.text
+
+
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
