@@ -19,7 +19,7 @@ from inspector.placement_findings import placement_findings
 from inspector.plan_record import FindingRecord, FixRecord
 from inspector.records import LoadRecord
 from inspector.session import Session
-from inspector.speed import judge
+from inspector.speed import SHORT_TOKENS, judge
 from inspector.views import BudgetView
 
 __all__ = ["WINDOW_NEAR", "findings_of"]
@@ -56,7 +56,8 @@ def findings_of(session: Session) -> tuple[FindingRecord, ...]:
     unique: dict[str, FindingRecord] = {}
     for item in found:
         unique.setdefault(item.id, item)
-    told = sorted(unique.values(), key=lambda item: _ORDER[item.severity])
+    # Of those that are alike, what can be mended by a click comes first.
+    told = sorted(unique.values(), key=lambda item: (_ORDER[item.severity], not item.fixes))
     if session.state == "replay":
         # What was measured then can't be mended now.
         return tuple(msgspec.structs.replace(item, fixes=()) for item in told)
@@ -225,7 +226,7 @@ def _window(session: Session) -> Iterator[FindingRecord]:
         FixRecord(
             text="New chat with a summary",
             action="new_chat",
-            effect="the model writes one, and this chat stays as it is",
+            effect="written by the model",
         )
     )
     yield FindingRecord(
@@ -278,10 +279,11 @@ def _speed(session: Session) -> Iterator[FindingRecord]:
             cause=verdict.sentence,
             fixes=(FixRecord(text="Measure bandwidth again", action="probe"),),
         )
-    elif verdict.kind == "below":
+    elif verdict.kind == "below" and session.last is not None:
+        is_short = session.last.stats.reply_tokens < SHORT_TOKENS
         yield FindingRecord(
             id="slow",
-            severity="warning",
+            severity="note" if is_short else "warning",
             text="Decoding is slower than predicted.",
             cause=verdict.sentence,
             cost=" ".join(verdict.causes[1:]),

@@ -36,7 +36,7 @@ from inspector.views import (
     SpeedView,
 )
 
-__all__ = ["ABOVE", "BELOW", "Verdict", "judge", "network_words", "speed_view"]
+__all__ = ["ABOVE", "BELOW", "SHORT_TOKENS", "Verdict", "judge", "network_words", "speed_view"]
 
 ABOVE: Final = 1.02
 """Measured over ceiling from which a figure must be wrong."""
@@ -45,7 +45,7 @@ BELOW: Final = 0.8
 """Measured over the low end of the prediction below which a reason is looked for."""
 
 _LEAST_TOKENS: Final = 16  # a shorter reply measures nothing
-_SHORT_TOKENS: Final = 32
+SHORT_TOKENS: Final = 32  # the figure of a shorter one is uncertain
 _SPILL_BYTES: Final = 64 << 20
 _RESIDENT: Final = 0.9
 _SAMPLER_SHARE: Final = 0.15
@@ -192,7 +192,7 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
             yield f"A cache in {settings.type_k} is unpacked for every token on the processor."
         if session.cores and 0 < stats.threads * 2 < session.cores and not session.tuned:
             yield f"Only {stats.threads} of {session.cores} fast cores are used."
-    if stats.reply_tokens < _SHORT_TOKENS:
+    if stats.reply_tokens < SHORT_TOKENS:
         yield f"The reply is short ({stats.reply_tokens} tokens), so the figure is uncertain."
 
 

@@ -181,6 +181,9 @@ def test_memory_that_the_driver_moved_out(session: Session) -> None:
 def test_speed_findings_carry_the_evidence(session: Session) -> None:
     session.conversation([turn(decode_s=100.0)])
     assert "The reason is unknown." in found(session, "slow").cause
+    assert found(session, "slow").severity == "warning"
+    session.conversation([turn(reply_tokens=20, decode_s=20.0)])
+    assert found(session, "slow").severity == "note"  # too short a reply to warn of
     session.conversation([turn(decode_s=1e-4)])
     finding = found(session, "above_ceiling")
     assert "the byte count or the bandwidth is wrong" in finding.cause
@@ -339,3 +342,11 @@ def test_a_lost_device_is_done_without(plan_of: PlanOf) -> None:
     session.engine_lost("The connection to RPC0 (10.0.0.5:50052) broke while writing the reply.")
     (fix,) = found(session, "engine_lost").fixes
     assert fix.changes == {"devices": card().name}
+
+
+def test_what_a_click_mends_comes_before_what_it_does_not(session: Session) -> None:
+    assert session.settings is not None
+    used = int(0.9 * session.settings.n_ctx)
+    session.conversation([turn(prompt_tokens=used - 100, reply_tokens=100, decode_s=100.0)])
+    told = [item.id for item in findings_of(session) if item.severity == "warning"]
+    assert told.index("window") < told.index("slow")
