@@ -11,7 +11,6 @@ from typing import TypeAlias
 from gguf_tools.header.errors import HeaderError
 from gguf_tools.header.raw import (
     SCALAR_FORMATS,
-    SCALAR_SIZES,
     RawHeader,
     RawValue,
     ValueType,
@@ -222,7 +221,5 @@ def _elements(value: RawValue, raw: bytes) -> Iterator[Scalar]:
             at += 8 + length
         return
     code = SCALAR_FORMATS[value.type]
-    if len(raw) != count * SCALAR_SIZES[value.type]:  # can't be, unless the file changed
-        return
     items = struct.unpack(f"<{count}{code}", raw)
     yield from (item != 0 for item in items) if value.type == ValueType.BOOL else items

@@ -63,10 +63,9 @@ class Keys:
         if length is None or length > _MAX_LISTED:
             return None
         value = self.header.value(key)
-        if not isinstance(value, list):
-            return None
-        numbers = [int(item) for item in value if isinstance(item, int)]
-        return numbers if len(numbers) == len(value) else None
+        items = value if isinstance(value, list) else []
+        numbers = [int(item) for item in items if isinstance(item, int)]
+        return numbers if len(numbers) == length else None
 
     def per_layer(self, name: str, layers: int, default: tuple[int, ...]) -> tuple[int, ...]:
         """Return one number a layer: a list of that length, or one number for all.

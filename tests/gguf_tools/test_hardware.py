@@ -118,3 +118,14 @@ def test_figures_of_the_lesson(
 def test_no_table_is_told() -> None:
     with pytest.raises(ValueError, match="hardware table"):
         parse_hardware("{}")
+
+
+def test_a_processor_of_the_table_takes_the_place_of_the_computer_s(table: HardwareTable) -> None:
+    cpu = cpu_only(64 * GIB, 60 * GIB).cpu
+    name = "AMD Ryzen 9 7950X 16-Core Processor"
+    row, machine = table.find(name, cpu=True), table.machine(name, cpu)
+    assert row is not None
+    assert machine is not None
+    assert machine.accelerators == ()
+    assert machine.cpu.bandwidth_bytes_per_s == row.bandwidth_bytes_per_s
+    assert (machine.cpu.total_bytes, machine.cpu.free_bytes) == (64 * GIB, 60 * GIB)

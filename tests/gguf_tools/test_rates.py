@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.machine import cpu_only
+from gguf_tools.memory import memory_plan
 from gguf_tools.prefill import attention_flops
 from gguf_tools.quants import TensorType
+from gguf_tools.rates import token_bytes
 from gguf_tools.roles import block_of, read_fraction
+from gguf_tools.settings import LoadSettings
 from tests.helpers.families import FAMILIES
 from tests.helpers.gguf_bytes import type_named
 
@@ -62,3 +66,29 @@ def test_one_expert_of_several(tmp_path: Path) -> None:
 )
 def test_layers_in_names(name: str, block: int | None) -> None:
     assert block_of(name) == block
+
+
+def test_layers_without_a_cache_read_that_of_another(tmp_path: Path) -> None:
+    # Five layers have caches; of the last four, two slide and read the fourth's, two the fifth's.
+    facts = _facts("own_and_shared_kv", tmp_path)
+    shape = facts.shape
+    assert shape is not None
+    load = LoadSettings(context=256)
+    memory = memory_plan(facts, load, cpu_only())
+    (read,) = token_bytes(
+        facts.header,
+        shape,
+        memory.settings,
+        memory.placement,
+        memory.caches,
+        memory.states,
+        devices=1,
+        depth=255,
+    )
+    row = {
+        item.layer: item.k_row_bytes + item.v_row_bytes
+        for cache in memory.caches
+        for item in cache.layers
+    }
+    assert sorted(row) == [0, 1, 2, 3, 4]
+    assert read.kv == 256 * (row[0] + row[1] + row[2] + 3 * row[3] + 3 * row[4])

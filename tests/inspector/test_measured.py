@@ -8,8 +8,17 @@ import pytest
 from app.data.decode_rates import DecodeRates
 from app.data.state import StateFile
 from gguf_tools.expected import decode_key
+from gguf_tools.machine import DecodeFit
 from gguf_tools.plan import Plan
-from inspector.measured import DecodeSample, fit_decode, likely_parts, samples_of
+from inspector.measured import (
+    DecodeSample,
+    fit_decode,
+    fit_words,
+    likely_parts,
+    read_rate,
+    samples_of,
+    token_reads,
+)
 from inspector.planned import step_point
 from tests.inspector.conftest import card, machine, stats
 
@@ -139,3 +148,34 @@ def test_rates_of_one_device_say_nothing_about_another(plan_of: PlanOf) -> None:
     assert rates.fitted(other, "file") is other
     plain = plan_of(model=BIG, n_ctx=8192)
     assert rates.fitted(plain, "file") is plain
+
+
+def test_what_the_processor_read_alone(plan_of: PlanOf) -> None:
+    plan = plan_of(model=BIG, n_ctx=8192)
+    reads = token_reads(plan, 100)
+    assert reads is not None
+    total = sum(item.total for item in reads)
+    found = read_rate(plan, DecodeSample(100, 0.5))
+    assert found is not None
+    assert found[0] == round(total)
+    assert found[1] == pytest.approx(total / 0.5)
+    assert read_rate(plan, DecodeSample(100, 0.0)) is None
+    elsewhere = plan_of(machine(card()), model=BIG, n_ctx=8192)
+    assert read_rate(elsewhere, DecodeSample(100, 0.5)) is None
+    unknown = replace(plan, facts=replace(plan.facts, shape=None))
+    assert token_reads(unknown, 100) is None
+
+
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        (None, "from the memory's bandwidth"),
+        (DecodeFit(weights=1, cache=1, spread=0.1, key="k"), "from 1 measured run of this model"),
+        (
+            DecodeFit(weights=1, cache=1, spread=0.1, key="k", runs=3, own=False),
+            "from 3 measured runs of another model or other settings",
+        ),
+    ],
+)
+def test_on_what_a_prediction_rests(fit: DecodeFit | None, words: str) -> None:
+    assert fit_words(fit) == words

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
 import pytest
 
-from inspector.plan_record import GrowthLine, PlannedDevice
+from gguf_tools.plan import Plan
+from inspector.plan_record import GrowthLine, PlannedDevice, RatePoint
+from inspector.planned import plan_record
 from inspector.records import BandwidthRecord
+from tests.inspector.conftest import card, machine
 
 
 def _device(**values: object) -> PlannedDevice:
@@ -66,3 +72,30 @@ def test_passes_of_a_bandwidth() -> None:
     # Sorted 10 … 80: the upper quartile is the third from above, the middle half 30 to 60.
     assert record.probed_bytes_per_s == 60e9
     assert record.spread == pytest.approx((60e9 - 30e9) / 2 / 45e9)
+    assert not record.steady
+    assert msgspec.structs.replace(record, least_bytes_per_s=61e9).steady
+    even = msgspec.structs.replace(record, samples=(40e9,) * 8)
+    assert even.steady
+    assert not msgspec.structs.replace(even, waited=True).steady
+    assert not even.cached
+    assert msgspec.structs.replace(even, large_bytes_per_s=31e9).cached
+    assert not msgspec.structs.replace(even, large_bytes_per_s=32e9).cached
+
+
+def _point(depth: int, rate: float) -> RatePoint:
+    return RatePoint(depth=depth, bytes_per_token=depth, ceiling=rate, low=rate, high=rate)
+
+
+def test_rates_between_two_depths_by_their_time(plan_of: Callable[..., Plan]) -> None:
+    record = plan_record(plan_of(machine(card()), gpu_layers=1))
+    curve = (_point(100, 100.0), _point(300, 50.0))
+    kept = msgspec.structs.replace(record, curve=curve)
+    assert kept.rate_at(50) == curve[0]
+    assert kept.rate_at(300) == kept.rate_at(9999) == curve[1]
+    middle = kept.rate_at(200)
+    assert middle is not None
+    assert middle.bytes_per_token == 200
+    assert middle.ceiling == pytest.approx(1 / ((1 / 100 + 1 / 50) / 2))  # 10 and 20 ms: 15
+    assert msgspec.structs.replace(record, curve=()).rate_at(5) is None
+    assert kept.device("CUDA0") is record.devices[1]
+    assert kept.device("CUDA9") is None

@@ -76,3 +76,10 @@ def test_a_report_comes_back() -> None:
     for wrong in (b"", b"[]", b"{}", b"\xff", b"[" * 100_000):
         with pytest.raises(ValueError, match="no report"):
             read_report(wrong)
+
+
+def test_parts_of_a_continued_reply_are_named() -> None:
+    first = turn()
+    part = msgspec.structs.replace(first, part=2, parts=3)
+    assert "part 2 of 3" in report_as_markdown("x", [part])
+    assert "part " not in report_as_markdown("x", [first])

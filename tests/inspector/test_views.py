@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.views import BudgetView, RateView, SegmentView
 
 GIB = 1 << 30
@@ -50,3 +52,9 @@ def test_rates() -> None:
     assert RateView(38, ceiling=76).efficiency == 0.5
     assert RateView(None, ceiling=76).efficiency is None
     assert RateView(38).efficiency is None
+
+
+def test_error_of_a_whole_plan() -> None:
+    view = BudgetView("GPU", GIB, (), planned_bytes=110, engine_bytes=100)
+    assert view.plan_error == pytest.approx(0.1)
+    assert BudgetView("GPU", GIB, ()).plan_error is None

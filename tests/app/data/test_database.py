@@ -347,3 +347,21 @@ def test_names_beside_the_store_are_never_taken_twice(store_path: Path) -> None:
     kept = [files._free_name(store_path, "damaged") for _ in range(1)]
     kept[0].write_bytes(b"kept")
     assert files._free_name(store_path, "damaged").name == "chats.damaged-2.sqlite3"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_only_its_owner_can_read_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "chats.sqlite3"
+    before = os.umask(0o022)
+    try:
+        store = ConversationStore(path)
+        make_chat(store)
+        kept = files.back_up(store._database._db, path, "before-2")
+        found = {item.name: item.stat().st_mode & 0o777 for item in path.parent.iterdir()}
+        store.close()
+    finally:
+        os.umask(before)
+    assert kept.name in found
+    assert {"chats.sqlite3", "chats.sqlite3-wal"} <= set(found)
+    assert set(found.values()) == {0o600}, found
+    assert path.parent.stat().st_mode & 0o777 == 0o700

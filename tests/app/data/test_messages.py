@@ -183,3 +183,36 @@ def test_a48_a_stream_in_one_chat_leaves_another_untouched(
     sent = store.add_message(b.id, b.follow_up, "user", "sent to B")
     assert texts(store, a.id)[-1] == "word " * 20
     assert [m.id for m in store.path(b.id)][-1] == sent.id
+
+
+def test_an_edit_keeps_the_files_unless_others_are_given(store: ConversationStore) -> None:
+    chat = store.create()
+    files = (Attachment("a.txt", "text", 3),)
+    sent = store.add_message(chat.id, None, "user", "look", attachments=files)
+    assert store.edit(sent.id, "look here").attachments == files
+    other = (Attachment("b.txt", "more", 4),)
+    assert store.edit(sent.id, "look there", attachments=other).attachments == other
+    assert store.edit(sent.id, "look away", attachments=()).attachments == ()
+
+
+def test_messages_and_ends_of_replies_are_waited_for_until_the_disk_has_them(
+    store: ConversationStore,
+) -> None:
+    said: list[str] = []
+    store._database._db.set_trace_callback(said.append)
+
+    def waited() -> bool:
+        found = "PRAGMA synchronous = FULL" in said
+        said.clear()
+        return found
+
+    chat = store.create()
+    assert not waited()
+    asked = store.add_message(chat.id, None, "user", "hello")
+    assert waited()
+    reply = store.start_reply(chat.id, asked.id)
+    assert waited()
+    store.save_reply(reply.id, "Hi")
+    assert not waited()  # several times a second
+    store.save_reply(reply.id, "Hi there", state="complete")
+    assert waited()
