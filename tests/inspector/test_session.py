@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
 from inspector.records import Identity
-from inspector.session import Session
+from inspector.session import Session, spread
 from tests.inspector.conftest import MIB, loaded, sample, turn
 
 PlanOf = Callable[..., Plan]
@@ -96,3 +97,28 @@ def test_turns_of_another_model_say_nothing_about_this_one(plan_of: PlanOf) -> N
     assert session.comparable == (session.turns[0],)
     assert session.last == session.turns[0]
     assert session.used_tokens == session.turns[1].stats.context_used_tokens
+
+
+@pytest.mark.parametrize("count", [0, 1, 239, 240, 241, 480, 2501])
+def test_turns_are_spread_over_all_with_the_newest_among_them(count: int) -> None:
+    turns = [turn() for _ in range(count)]
+    chosen = spread(turns, 240)
+    assert len(chosen) <= 240
+    assert len(chosen) >= min(count, 120)
+    if count:
+        assert chosen[-1] is turns[-1]
+        places = [next(i for i, t in enumerate(turns) if t is one) for one in chosen]
+        steps = {after - before for before, after in pairwise(places)}
+        assert len(steps) <= 1
+        assert places[0] < max(steps, default=1)
+
+
+def test_comparable_turns_follow_the_turns_and_the_model(plan_of: PlanOf) -> None:
+    session = Session()
+    session.conversation([turn(), turn()])
+    first = session.comparable
+    assert session.comparable is first
+    session.turn_finished(turn())
+    assert len(session.comparable) == 3
+    session.conversation([])
+    assert session.comparable == ()

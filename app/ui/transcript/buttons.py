@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QEnterEvent, QFontMetrics, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QEnterEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.ui.transcript.host import RowHost
@@ -60,7 +60,7 @@ class TextButton(QAbstractButton):
         width = style.px(22)
         word = self._face[1] if self._face else self.text()
         if word and not self.compact:
-            width += QFontMetrics(style.small_font).horizontalAdvance(word) + style.px(6)
+            width += style.word_width(word) + style.px(6)
         return QSize(width, height)
 
     def enterEvent(self, event: QEnterEvent) -> None:

@@ -8,7 +8,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QTextBlockFormat, QTextCharFormat
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QFontMetricsF,
+    QTextBlockFormat,
+    QTextCharFormat,
+)
 
 from app.ui.theme import Theme
 from app.ui.transcript.blocks import Paragraph, Span
@@ -37,6 +44,7 @@ class Style:
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
         self._formats: dict[tuple[object, ...], QTextCharFormat] = {}
+        self._widths: dict[str, int] = {}
 
     def px(self, value: float) -> int:
         """Return a design length at this text size."""
@@ -60,6 +68,13 @@ class Style:
     def small_font(self) -> QFont:
         """Font of the line below a reply."""
         return self.theme.font(12)
+
+    def word_width(self, word: str) -> int:
+        """Return the width of a button's word in the small font, which is asked for often."""
+        found = self._widths.get(word)
+        if found is None:
+            found = self._widths[word] = QFontMetrics(self.small_font).horizontalAdvance(word)
+        return found
 
     @cached_property
     def small_strong_font(self) -> QFont:

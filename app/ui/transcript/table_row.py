@@ -312,7 +312,7 @@ class TableRow(QWidget):
         if self._lead and self._lines:
             painter.fillRect(QRectF(-scrolled, 0, wide, self._lines[0]), style.colour("panel"))
         painter.setPen(QPen(style.colour("line"), 1))
-        for y in self._lines if self._lead else [0.5, *self._lines]:
+        for y in self._lines if self._lead else [1.0, *self._lines]:
             painter.drawLine(QPointF(-scrolled, round(y) - 0.5), QPointF(wide, round(y) - 0.5))
 
     def paintEvent(self, event: QPaintEvent) -> None:

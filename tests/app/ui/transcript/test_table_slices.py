@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 from app.ui.transcript.blocks import Table
+from app.ui.transcript.items import MessageView
 from app.ui.transcript.stream_markdown import parse_markdown
+from app.ui.transcript.table_row import TableRow
 from app.ui.transcript.table_slices import SLICE_ROWS, column_widths, slices_of
+from app.ui.transcript.view import Transcript
+from tests.helpers.transcript_probe import widgets
 
 
 def _table(rows: int) -> Table:
@@ -45,3 +49,15 @@ def test_long_columns_wrap_and_short_ones_do_not() -> None:
 
 def test_many_columns_are_scrolled_to_rather_than_crushed() -> None:
     assert column_widths([200.0, 90.0] * 10, 400, 110) == [110, 90] * 10
+
+
+def test_the_rule_between_two_slices_is_drawn(view: Transcript) -> None:
+    lines = "\n".join(f"| {number} | b |" for number in range(3 * SLICE_ROWS))
+    view.set_messages([MessageView("a", "assistant", f"| n | t |\n|---|---|\n{lines}\n")])
+    parts = [part for part in widgets(view, TableRow) if part._slice.first]
+    assert parts
+    for part in parts:
+        picture = part.grab().toImage()
+        rule = view.style_in_force.colour("line").name()
+        assert picture.pixelColor(6, 0).name() == rule
+        assert picture.pixelColor(6, 3).name() != rule
