@@ -39,6 +39,8 @@ def test_versions_are_written_at_once_and_stand_beside_the_first_answer(
     loaded = program.app.engine.state.model
     assert loaded is not None
     assert loaded.sequences == 3
+    # For this once: the model's own settings are as they were, and so is its next load.
+    assert program.app.settings.load_values(str(model))["sequences"] == 1
     messages = _versions(program)
     assert [m.text for m in messages] == ["alone", "one", "two", "three"]
     assert {m.state for m in messages} == {"complete"}
@@ -46,6 +48,12 @@ def test_versions_are_written_at_once_and_stand_beside_the_first_answer(
     assert messages[1].stats.replies_at_once == 3
     program.app.controller.act(MessageAction("next_version", messages[1].id))
     program.until(lambda: program.texts() == ["Hello", "two"])
+    program.app.models.reload()
+    program.until(lambda: program.app.engine.state.status == "loading")
+    program.ready()
+    again = program.app.engine.state.model
+    assert again is not None
+    assert again.sequences == 1
 
 
 def test_other_versions_can_be_looked_at_while_they_are_written(

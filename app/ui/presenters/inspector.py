@@ -14,45 +14,40 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.data.load_records import LoadRecords, turn_records
-from app.data.probe import busy_sentence, host_memory
+from app.data.probe import busy_sentence
 from app.data.records import Message
 from app.data.state import StateFile
 from app.engine.protocol import (
     Chunk,
     Done,
     EngineMessage,
-    Failed,
     Hello,
     Loaded,
     LoadOptions,
-    MemoryNow,
     ModelInfo,
-    Progress,
-    QueryMemory,
-    Started,
     Tuned,
 )
 from app.engine.qt_client import EngineProcess, EngineState
-from app.engine.recording import load_record, memory_sample
+from app.engine.recording import load_record
 from app.engine.threads import performance_cores
-from app.machine import bandwidth_for
 from app.paths import Paths
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
-from app.ui.presenters.drivers import DriverWatch
+from app.ui.presenters.bandwidth_probe import BandwidthProbe
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.fixes import FixPresenter
 from app.ui.presenters.live_plan import LivePlan
+from app.ui.presenters.memory_watch import MemoryWatch, freed_bytes
 from app.ui.presenters.replay import Replay
-from app.ui.presenters.status import Bandwidth
+from app.ui.presenters.status import plan_bandwidth
+from app.ui.presenters.turn_events import follow_turn
 from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from inspector.panel import panel_view
-from inspector.plan_record import PlanRecord
-from inspector.records import BandwidthRecord, MemorySample, TurnRecord
+from inspector.records import MemorySample, TurnRecord
 from inspector.session import Session
 from inspector.views import PanelView
 
@@ -66,15 +61,6 @@ _WATCHING_S = 0.3
 
 def _now_ms() -> int:
     return int(time.time() * 1000)
-
-
-def _bandwidth(plan: PlanRecord | None) -> Bandwidth | None:
-    """Return the rate of the device that holds most of the weights."""
-    devices = () if plan is None else plan.devices
-    lead = max(devices, key=lambda item: item.weights_bytes, default=None)
-    if lead is None or lead.bandwidth_bytes_per_s is None:
-        return None
-    return Bandwidth(lead.name, lead.bandwidth_bytes_per_s, lead.bandwidth_basis)
 
 
 class InspectorPresenter(QObject):
@@ -112,10 +98,9 @@ class InspectorPresenter(QObject):
         self._panel: Any = None
         self._view: PanelView | None = None
         self._planner = LivePlan(state)
-        self.probing = False  # main memory is being measured
+        self._probe = BandwidthProbe(state, self)
+        self._probe.known.connect(self._on_probed)
         self._before: MemorySample | None = None
-        self._memory_id = 0
-        self._drivers = DriverWatch(self)
         self._status = "stopped"
         self._watched_s = -_WATCH_S
         self._path: tuple[Message, ...] = ()  # what `_turns` were made of
@@ -124,6 +109,8 @@ class InspectorPresenter(QObject):
         self._cached_chat: str | None = None  # whose tokens lie in the cache
         self._may_replay = False
         self.session = Session()
+        self._memory = MemoryWatch(engine, lambda: self.session.load, self)
+        self._memory.arrived.connect(self._on_memory)
         self.replay = Replay(window, self)
         self.replay.changed.connect(self._on_replay)
         self.fixes = FixPresenter(models, settings, window, self)
@@ -177,18 +164,8 @@ class InspectorPresenter(QObject):
         self._state.set_blob("folded", ",".join(keys).encode())
 
     def freed_bytes(self) -> dict[str, int]:
-        """Return what unloading the model would give back, by memory pool; by the plan.
-
-        Weights that are mapped from the file count as free already: they are a cache of the disk.
-        """
-        plan = self.session.plan
-        if self._engine.state.model is None or plan is None:
-            return {}
-        freed: dict[str, int] = {}
-        for device in plan.devices:
-            mapped = device.weights_bytes if device.kind == "cpu" and plan.settings.mmap else 0
-            freed[device.pool] = freed.get(device.pool, 0) + device.used_bytes - mapped
-        return freed
+        """Return what unloading the model would give back, by memory pool; by the plan."""
+        return freed_bytes(None if self._engine.state.model is None else self.session.plan)
 
     def _show(self) -> None:
         if self._panel is not None:
@@ -200,7 +177,7 @@ class InspectorPresenter(QObject):
     @Slot(str, object)
     def _on_loading(self, path: str, options: LoadOptions) -> None:
         self.replay.back()
-        self._before = self._sample()
+        self._before = self._memory.sample()
         self.session.loading(self._before)
         if self._planner.begin(path, options):
             tasks.run(
@@ -227,7 +204,7 @@ class InspectorPresenter(QObject):
         hello, facts = self._engine.state.hello, self._planner.facts
         if hello is not None and facts is not None and facts.loadable:
             self.session.planned(self._planner.plan(hello), self._planner.asked)
-            self._models.show_bandwidth(_bandwidth(self.session.plan))
+            self._models.show_bandwidth(plan_bandwidth(self.session.plan))
 
     def _measure_bandwidth(self, hello: Hello, *, again: bool = False) -> None:
         """Probe main memory once for this computer, while the engine is idle.
@@ -236,23 +213,20 @@ class InspectorPresenter(QObject):
         """
         facts = self._planner.facts
         known = self._planner.probe(hello)
-        if facts is None or (known is not None and known.steady and not again) or self.probing:
+        if facts is None or (known is not None and known.steady and not again):
             return
-        threads, size = self._planner.threads, facts.bytes_read_per_token or 0
-        state, cpu = self._state, hello.cpu
+        size = facts.bytes_read_per_token or 0
+        self._probe.measure(hello, self._planner.threads, size, again=again)
 
-        def done(_record: BandwidthRecord) -> None:
-            self.probing = False
-            self.plan_again()
-            self.bandwidth_known.emit()
+    @property
+    def probing(self) -> bool:
+        """Tell whether main memory is being measured."""
+        return self._probe.is_running
 
-        def failed(error: Exception) -> None:
-            self.probing = False
-            if not isinstance(error, MemoryError):
-                raise error
-
-        self.probing = True
-        tasks.run(lambda: bandwidth_for(state, cpu, threads, size, again=again), done, failed, self)
+    @Slot()
+    def _on_probed(self) -> None:
+        self.plan_again()
+        self.bandwidth_known.emit()
 
     @Slot()
     def plan_again(self) -> None:
@@ -280,10 +254,7 @@ class InspectorPresenter(QObject):
 
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:
-        if isinstance(message, MemoryNow):
-            if message.id == self._memory_id:
-                self.session.memory(self._sample(message))
-        elif isinstance(message, Loaded | Tuned):
+        if isinstance(message, Loaded | Tuned):
             self._on_loaded(message.model)
         elif self._concerns_the_screen(message):
             self._follow_turn(message)
@@ -299,38 +270,17 @@ class InspectorPresenter(QObject):
         return self._controller.answering_here
 
     def _follow_turn(self, message: EngineMessage) -> None:
-        session = self.session
-        if isinstance(message, Started):
-            session.turn_started(
-                prompt_tokens=message.fit.prompt_tokens,
-                reused_tokens=message.reused_tokens,
-                new_tokens=message.new_tokens,
-                reuse_note=message.reuse_note,
-            )
-        elif isinstance(message, Progress) and message.phase == "prefill":
-            session.read(message.done_tokens)
-        elif isinstance(message, Chunk) and message.reply == 0:
+        if isinstance(message, Chunk) and message.reply == 0:
             self._watch_others()
-            session.tokens(message.reply_tokens, message.decode_per_s)
-        elif isinstance(message, Done):
-            session.turn_finished(
-                TurnRecord(
-                    at_ms=_now_ms(),
-                    stats=message.stats,
-                    conversation=message.conversation,
-                    stop=message.stop,
-                    load=session.load,
-                )
-            )
+        follow_turn(self.session, message, _now_ms())
+        if isinstance(message, Done):
             self._cached_chat = message.conversation
             hello = self._engine.state.hello
             # A rate that another program disturbed says nothing about this computer.
-            if hello is None or session.busy:
+            if hello is None or self.session.busy:
                 return
             if self._planner.learn(hello, message.stats):
                 self.plan_again()
-        elif isinstance(message, Failed):
-            session.turn_ended()
 
     @Slot(object, object)
     def show_draft(self, new_tokens: int | None, reused_tokens: int | None) -> None:
@@ -373,7 +323,7 @@ class InspectorPresenter(QObject):
             self._planner.options,
             plan=self.session.plan,
             before=self._before,
-            after=self._sample(),
+            after=self._memory.sample(),
             at_ms=_now_ms(),
         )
         self.session.loaded(record)
@@ -387,21 +337,15 @@ class InspectorPresenter(QObject):
     def _ask_memory(self) -> None:
         visible = self._panel is not None and self._panel.isVisible()
         if visible and self._engine.state.hello is not None:
-            self._drivers.ask(self._engine.state.pid)
-            self.session.gpus = self._drivers.names
-            self.session.busy = self.session.busy or self._drivers.crowded
-            self._memory_id = self._engine.ask(QueryMemory(id=self._engine.new_id()))
+            drivers = self._memory.drivers
+            self._memory.ask()
+            self.session.gpus = drivers.names
+            self.session.busy = self.session.busy or drivers.crowded
 
-    def _sample(self, now: MemoryNow | None = None) -> MemorySample:
-        memory = host_memory()
-        hello = self._engine.state.hello
-        return memory_sample(
-            now,
-            (memory.total_bytes, memory.free_bytes),
-            at_ms=_now_ms(),
-            devices=() if hello is None else hello.devices,
-            drivers=self._drivers.says(self._engine.state, self.session.load),
-        )
+    @Slot(object)
+    def _on_memory(self, sample: MemorySample) -> None:
+        self.session.memory(sample)
+        self._redraw.call()
 
     # --- the chat on screen, and fixes ---
 

@@ -13,8 +13,9 @@ from app.engine.qt_client import EngineState
 from app.ui.presenters.model_names import FileLook
 from app.ui.shell.views import HeaderModel, Segment, StatusFacts
 from gguf_tools.units import format_bandwidth
+from inspector.plan_record import PlanRecord
 
-__all__ = ["Bandwidth", "elsewhere", "header_model", "status_facts"]
+__all__ = ["Bandwidth", "elsewhere", "header_model", "plan_bandwidth", "status_facts"]
 
 
 class Bandwidth(NamedTuple):
@@ -113,6 +114,15 @@ def _engine_segment(state: EngineState) -> Segment:
     if state.pid is not None:
         text = f"{text} · pid {state.pid}"
     return Segment(text, state.sentence, "error" if state.status == "lost" else "info")
+
+
+def plan_bandwidth(plan: PlanRecord | None) -> Bandwidth | None:
+    """Return the rate of the device that holds most of the weights, None where that is unknown."""
+    devices = () if plan is None else plan.devices
+    lead = max(devices, key=lambda item: item.weights_bytes, default=None)
+    if lead is None or lead.bandwidth_bytes_per_s is None:
+        return None
+    return Bandwidth(lead.name, lead.bandwidth_bytes_per_s, lead.bandwidth_basis)
 
 
 def elsewhere(state: EngineState) -> str:
