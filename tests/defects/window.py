@@ -1,0 +1,57 @@
+"""Defects of the window's presenters: what is sent, stored, taken back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.defects.defect import Defect
+
+__all__ = ["DEFECTS"]
+
+_CHAT: Final = ("tests/e2e/test_chat.py",)
+
+DEFECTS: Final = (
+    Defect(
+        "what could not be stored is gone",
+        "app/ui/asker.py",
+        "            if typed is not None:\n                self.unsent.emit(*typed)",
+        "            if typed is not None:\n                pass",
+        _CHAT,
+    ),
+    Defect(
+        "two questions at once",
+        "app/ui/asker.py",
+        "if self._runner.is_running or self._asking:",
+        "if self._runner.is_running:",
+        _CHAT,
+    ),
+    Defect(
+        "a regenerated reply replaces the one before",
+        "app/ui/asker.py",
+        'asked = message_id if message.role == "user" else message.parent_id',
+        "asked = message_id",
+        _CHAT,
+    ),
+    Defect(
+        "an edit that could not be sent is lost",
+        "app/ui/presenters/chat.py",
+        "self._window.chat.composer.insert_text(action.payload)",
+        "pass",
+        _CHAT,
+    ),
+    Defect(
+        "a draft follows into another chat",
+        "app/ui/presenters/chat.py",
+        "            composer.set_text(text)\n            self._show_chips()\n"
+        "        self._shown_chat = key",
+        "            self._show_chips()\n        self._shown_chat = key",
+        _CHAT,
+    ),
+    Defect(
+        "undo in the window does nothing",
+        "app/ui/presenters/chat.py",
+        "            self._controller.undo_delete(deletion)",
+        "            pass",
+        _CHAT,
+    ),
+)
