@@ -265,3 +265,33 @@ def test_cache_of_a_chat_that_this_engine_has_not_read_is_planned(plan_of: PlanO
     (budget,) = budgets(session)
     used = next(item for item in budget.segments if item.kind == "kv_used")
     assert used.basis == "measured"
+
+
+def test_figures_of_a_device_that_nobody_saw(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), n_ctx=2048))
+    record = loaded(
+        session,
+        buffers=(buffer("CUDA0", "weights", 100 * MIB),),
+        before=sample(CPU=(16, 12)),
+        after=sample(CPU=(16, 11)),
+        layers_offloaded=3,
+    )
+    # Neither before nor after the load was the card seen: what a driver usually takes.
+    gpu = next(item for item in budgets(session) if item.name == "RTX 4090")
+    compute = next(item for item in gpu.segments if item.kind == "compute")
+    assert compute.size_bytes == 400 * MIB
+    assert record.before is not None
+
+
+def test_memory_that_a_driver_moved(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), n_ctx=2048))
+    seen = sample(CPU=(16, 12), CUDA0=(24, 20))
+    devices = tuple(
+        msgspec.structs.replace(item, spilled_bytes=3 * GIB) if item.name == "CUDA0" else item
+        for item in seen.devices
+    )
+    session.memory(msgspec.structs.replace(seen, devices=devices))
+    gpu = next(item for item in budgets(session) if item.name == "RTX 4090")
+    assert gpu.note == "The driver keeps 3.00 GiB of this device's memory in system memory."

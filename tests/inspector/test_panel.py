@@ -6,8 +6,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from gguf_tools.plan import Plan
-from inspector.panel import panel_view, verify_line
+from gguf_tools.facts import ModelFacts
+from gguf_tools.machine import cpu_only
+from gguf_tools.plan import Plan, make_plan
+from gguf_tools.settings import LoadSettings
+from gguf_tools.typed import typed_facts
+from inspector.panel import metadata_rows, panel_view, verify_line
+from inspector.planner_examples import model_named
 from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
 from inspector.session import Session, replayed
 from tests.inspector.conftest import MIB, buffer, card, loaded, machine, sample, turn
@@ -199,3 +204,37 @@ def test_a_budget_without_room_counts_no_tokens_that_fit(plan_of: PlanOf) -> Non
     assert growth.budget_tokens == 0
     assert growth.fitting_tokens is None
     assert {item.budget_tokens for item in growth.alternatives} == {0}
+
+
+def test_a_model_card_of_states_windows_and_experts(plan_of: PlanOf) -> None:
+    def rows(plan: Plan) -> dict[str, str]:
+        session = Session()
+        session.planned(plan)
+        card_view = panel_view(session).model
+        assert card_view is not None
+        return {row.label: row.value for row in card_view.rows}
+
+    hybrid = rows(plan_of(model={"architecture": "lfm2"}))
+    assert "Recurrent state" in hybrid
+    sliding = rows(plan_of(model={"architecture": "gemma3", "layers": 6}))
+    assert sliding["Sliding window"] == "128 tokens in 5 layers"
+    load = LoadSettings(context=4096)
+    mixture = rows(make_plan(typed_facts(model_named("Qwen3 30B-A3B")), load, machine()))
+    assert mixture["Experts"] == "8 of 128 a token"
+    assert mixture["Parameters"].endswith(" active")
+
+
+def test_a_long_value_of_the_file_is_cut(facts_of: Callable[..., ModelFacts]) -> None:
+    facts = facts_of(template="x" * 500)
+    rows = {row.key: row.value for row in metadata_rows(facts.header)}
+    assert rows["tokenizer.chat_template"] == "x" * 200 + "…"
+
+
+def test_what_is_unknown_of_room_is_not_shown() -> None:
+    session = Session()
+    session.planned(
+        make_plan(typed_facts(model_named("8B, plain Q4")), LoadSettings(context=4096), cpu_only())
+    )
+    growth = panel_view(session).growth
+    assert growth is not None
+    assert (growth.budget_bytes, growth.fitting_conversations) == (None, None)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
+
+import msgspec
 
 from app.machine import hardware_table
+from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.typed import typed_facts
 from inspector.planner_curves import batching_curve, growth_curve
-from inspector.planner_examples import EXAMPLES
+from inspector.planner_examples import EXAMPLES, model_named
 from inspector.planner_report import ReportRow, planner_json, planner_markdown
 from inspector.planner_setup import PlannerSettings, machine_of
 from inspector.planner_words import short_name, tokens
@@ -95,3 +100,31 @@ def test_several_conversations_are_counted() -> None:
     assert "4 × 8K" in text
     one = planner_markdown([ReportRow("Box", PlannerSettings(context=8192), None, "No.")])
     assert "1 ×" not in one
+
+
+def test_figures_that_are_unknown_and_rows_that_do_not_fit() -> None:
+    facts = typed_facts(model_named("8B, plain Q4"))
+    settings = PlannerSettings(context=8192)
+
+    def cells(machine: Machine, **changes: Any) -> str:
+        wanted = msgspec.structs.replace(settings, **changes)
+        row = finish(plan_row(facts, wanted, machine))
+        text = planner_markdown([ReportRow(machine.name, wanted, row)])
+        return next(line for line in text.splitlines() if line.startswith(f"| {machine.name} |"))
+
+    unknown = cells(cpu_only())
+    assert unknown.endswith("| unknown | unknown | unknown | unknown |")
+    assert "| CPU |" in unknown
+    small = replace(cpu_only(4 << 30, 4 << 30), name="small")
+    assert cells(small).endswith("| – |")
+    card = Device(
+        name="GPU0", kind="gpu", total_bytes=24 << 30, free_bytes=24 << 30, flops_per_s=1e14,
+        bandwidth_bytes_per_s=1e12,
+    )  # fmt: skip
+    host = Device(
+        name="CPU", kind="cpu", total_bytes=64 << 30, free_bytes=64 << 30,
+        bandwidth_bytes_per_s=5e10, flops_per_s=1e12, pool="main memory",
+    )  # fmt: skip
+    box = Machine(name="box", cpu=host, accelerators=(card,))
+    assert "| all layers on the card |" in cells(box)
+    assert "| 10 of 33 layers on the card |" in cells(box, gpu_layers=10)
