@@ -38,7 +38,9 @@ def run_test(
     info = model.info
     end = request.depth + request.tokens
     if request.tokens < 1 or request.depth < 0 or request.repeat < 1 or request.sequences < 1:
-        raise EngineFailure("bad_request", "A test needs at least one token, one repeat and one chat.")
+        raise EngineFailure(
+            "bad_request", "A test needs at least one token, one repeat and one chat."
+        )
     if end > info.n_ctx // max(request.sequences, 1):
         raise EngineFailure(
             "does_not_fit",
