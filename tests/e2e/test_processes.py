@@ -181,13 +181,13 @@ def test_logout_keeps_the_draft_of_a_new_chat_and_ends_the_engine(
 ) -> None:
     fake_script(replies=["ok"])
     code = (
-        "import sys; from app.ui import application as a\n"
+        "import sys; from app.ui import application as a, start\n"
         "def shown(self):\n"
         "    self.window.chat.composer.set_text('half a thought')\n"
         "    print('ready', flush=True)\n"
         "old = a.Application._on_model_loaded\n"
         "a.Application._on_model_loaded = lambda self, m: (old(self, m), shown(self))\n"
-        "sys.exit(a.run(sys.argv[1]))\n"
+        "sys.exit(start.run(sys.argv[1]))\n"
     )
     process = _python("-c", code, str(model), QT_QPA_PLATFORM="offscreen")
     assert process.stdout is not None
