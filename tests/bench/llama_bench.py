@@ -95,7 +95,14 @@ def by_bench(client: EngineClient, sizes: Sizes, depth: int) -> Rates:
     )
     rates: Rates = {}
     for test, tokens in tests:
-        request = Bench(id=client.new_id(), test=test, depth=depth, tokens=tokens, repeat=1)
+        request = Bench(
+            id=client.new_id(),
+            test=test,
+            depth=depth,
+            tokens=tokens,
+            repeat=1,
+            keep=test == "prefill",
+        )
         rates[test] = tokens / client.call(request, Benched).seconds[0]
     return rates
 
@@ -218,7 +225,7 @@ def main() -> int:
     parser.add_argument("--depth", type=int, nargs="+", default=[0, 1024])
     parser.add_argument("--prefill", type=int, default=512)
     parser.add_argument("--decode", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--source", type=Path, help="source package of the installed engine")
     parser.add_argument("--folder", type=Path, help="where llama-bench is built and kept")
     arguments = parser.parse_args()

@@ -42,7 +42,7 @@ from inspector.records import TurnStats
 NOW = "2026-01-01T12:00:00"
 SYSTEM = ChatMessage(id="s", role="system", content="You are the mate of a ship. Answer briefly.")
 MOST_GROWTH_MS = 5.0
-MOST_OVER_ENGINE = 1.05
+MOST_OVER_ENGINE = 1.10  # one pass beside the median of five, which follow each other at once
 
 
 class Talk:
