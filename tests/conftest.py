@@ -7,11 +7,6 @@ import os
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.setdefault("QT_LOGGING_RULES", "qt.qpa.fonts=false")
 
-from tests.coverage import FOLDER_VARIABLE, Watch
-
-# Begins before any module of the program is loaded: their first lines count as well.
-_WATCH = Watch(os.environ[FOLDER_VARIABLE]) if FOLDER_VARIABLE in os.environ else None
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,11 +14,12 @@ import psutil
 import pytest
 
 from app.paths import DATA_DIR_VARIABLE, Paths, default_paths, starter_model
+from tests.coverage import WATCH
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if _WATCH is not None:
-        config.pluginmanager.register(_WATCH, "coverage-watch")
+    if WATCH is not None:
+        config.pluginmanager.register(WATCH, "coverage-watch")
 
 
 @pytest.fixture(autouse=True)

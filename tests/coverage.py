@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from coverage import Coverage
 
-__all__ = ["FOLDER_VARIABLE", "Watch", "report"]
+__all__ = ["FOLDER_VARIABLE", "WATCH", "Watch", "report"]
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER_VARIABLE = "PLIMSOLL_COVERAGE"
@@ -65,6 +65,10 @@ def _coverage(folder: str) -> Coverage:
         data_suffix=True,
         config_file=str(ROOT / "pyproject.toml"),
     )
+
+
+WATCH = Watch(os.environ[FOLDER_VARIABLE]) if FOLDER_VARIABLE in os.environ else None
+"""Begins before any module of gguf_tools is loaded: their first lines count as well."""
 
 
 def report(folder: str) -> int:
