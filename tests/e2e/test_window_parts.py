@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 
 from app.paths import default_paths
 from app.settings import Settings
@@ -156,6 +157,17 @@ def test_export_and_import_round_trip(
     program.answered()
     program.until(lambda: bool(program.app.chats.conversations))
     (chat,) = program.app.chats.conversations
+    for ask, name in (
+        (lambda: program.app.window.sidebar.chats.export_requested.emit(chat.id), "The question"),
+        (program.app.chats.export_all, "Plimsoll chats 20"),
+    ):
+        ask()
+        (dialog,) = program.app.window.findChildren(QFileDialog)
+        assert Path(dialog.selectedFiles()[0]).name.startswith(name)
+        assert dialog.selectedFiles()[0].endswith(".md")
+        dialog.reject()
+        dialog.deleteLater()
+        program.until(lambda: not program.app.window.findChildren(QFileDialog))
     as_json, as_text = tmp_path / "chat.json", tmp_path / "chat.md"
     program.app.chats.export_to(str(as_json), [chat.id])
     program.app.chats.export_to(str(as_text), None)
@@ -166,7 +178,7 @@ def test_export_and_import_round_trip(
     program.until(lambda: "The answer" in QGuiApplication.clipboard().text())
     assert QGuiApplication.clipboard().text().startswith("# The question")
     program.app.window.sidebar.chats.delete_requested.emit(chat.id)
-    program.app.window.toast.dismiss()  # purged: nothing is left of it
+    program.app.window.toast.forget_all()  # purged: nothing is left of it
     program.until(lambda: not program.app.chats.conversations)
     program.app.chats.import_from(str(as_json))
     program.until(lambda: len(program.app.chats.conversations) == 1)

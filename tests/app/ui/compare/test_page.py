@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.ui.compare.chooser import VariantsDialog
@@ -101,6 +104,18 @@ def test_figures_fill_table_and_charts(page: ComparePage) -> None:
     page.set_results(TableView(), (), ())
     assert page.table.isHidden()
     assert not page.save.isEnabled()
+
+
+def test_a_report_is_proposed_under_the_models_name(page: ComparePage) -> None:
+    page.set_title("Llama 3.1 8B")
+    page.set_columns(columns(2), running=False)
+    page._choose_report()
+    (dialog,) = page.findChildren(QFileDialog)
+    name = Path(dialog.selectedFiles()[0]).name
+    labels = " ".join(view.label for view in columns(2))
+    assert name.startswith(f"Compare Llama 3.1 8B {labels} 20")
+    assert name.endswith(".md")
+    dialog.reject()
 
 
 def test_run_and_stop_by_keyboard(qtbot: QtBot, page: ComparePage) -> None:

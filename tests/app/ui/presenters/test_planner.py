@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtWidgets import QApplication, QDialog
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.data.library.choices import LibraryChoices
@@ -289,6 +289,11 @@ def test_reports_are_written(program: Page, tmp_path: Path) -> None:
     planner = shown(program)
     planner.show_example("three_bars")
     settled(program)
+    planner.page._choose_report()
+    (dialog,) = planner.page.findChildren(QFileDialog)
+    model = planner.page.form.model.currentText().replace(" · ", " ").split()[0]
+    assert Path(dialog.selectedFiles()[0]).name.startswith(f"Plan {model}")
+    dialog.reject()
     for name in ("plan.md", "plan.json", "plan.png"):
         path = tmp_path / name
         planner.save_report(str(path))
