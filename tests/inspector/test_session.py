@@ -121,4 +121,4 @@ def test_comparable_turns_follow_the_turns_and_the_model(plan_of: PlanOf) -> Non
     session.turn_finished(turn())
     assert len(session.comparable) == 3
     session.conversation([])
-    assert session.comparable == ()
+    assert not session.comparable
