@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.theme import ThemeManager
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["EmptyState"]
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QWidget
 
-from app.ui.flow import FlowLayout
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["WrappingRow"]
 

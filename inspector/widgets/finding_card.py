@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from inspector.views import FindingView, FixView
 from inspector.widgets.card import Card
-from inspector.widgets.flow import FlowRows
+from inspector.widgets.flow import FlowLayout
 from inspector.widgets.layer_strip import LayerStrip
 from inspector.widgets.palette import Painted, Palette
 from inspector.widgets.text import tip, unbroken
@@ -60,7 +60,7 @@ class Finding(Painted):
         self.text.setWordWrap(True)
         self.strip = LayerStrip(palette, self)
         self.fixes = QWidget(self)
-        self._flow = FlowRows(self.fixes)
+        self._flow = FlowLayout(self.fixes, cuts_items=True)
         self.buttons: list[FixButton] = []
         self.effect = WrappedText(palette, self, token="dim")
         self._layout = QVBoxLayout(self)

@@ -1,20 +1,27 @@
-"""Buttons set in rows like words, because a narrow panel has no room for all of them in one."""
+"""A layout that sets widgets in rows like words, for buttons and chips on narrow windows."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
-__all__ = ["FlowRows"]
+__all__ = ["FlowLayout"]
 
 
-class FlowRows(QLayout):
-    """Items at their preferred sizes; a row that is full is continued below."""
+class FlowLayout(QLayout):
+    """Rows of items at their preferred sizes; a row that is full is continued below.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    With ``cuts_items`` it asks for no width: what is wider than the row is made as narrow as it.
+    """
+
+    def __init__(
+        self, parent: QWidget | None = None, spacing_px: int = 6, *, cuts_items: bool = False
+    ) -> None:
         super().__init__(parent)
+        self._cuts_items = cuts_items
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(0, 0, 0, 0)
+        self.setSpacing(spacing_px)
 
     def addItem(self, item: QLayoutItem) -> None:
         """Take an item at the end."""
@@ -25,7 +32,7 @@ class FlowRows(QLayout):
         return len(self._items)
 
     def itemAt(self, index: int) -> QLayoutItem | None:
-        """Return an item, None past the end."""
+        """Return an item, or None past the end."""
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
@@ -33,47 +40,65 @@ class FlowRows(QLayout):
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
-        """Want no more room than needed."""
+        """Return that it wants no more room than it needs."""
         return Qt.Orientation(0)
 
     def hasHeightForWidth(self) -> bool:
-        """Return that narrow means tall."""
+        """Return that the height follows from the width."""
         return True
 
     def heightForWidth(self, width: int) -> int:
-        """Return the height of all rows."""
-        places = self._places(width)
-        return max((place.bottom() + 1 for place in places), default=0)
+        """Return the height of all rows at a width."""
+        return self._arrange(QRect(0, 0, width, 0), move=False)
+
+    def setGeometry(self, rect: QRect) -> None:
+        """Place the items."""
+        super().setGeometry(rect)
+        self._arrange(rect, move=True)
 
     def sizeHint(self) -> QSize:
         """Return the size of a single row."""
-        sizes = [item.sizeHint() for item in self._items]
-        gaps = self.spacing() * max(0, len(sizes) - 1)
-        width = sum(size.width() for size in sizes) + gaps
-        return QSize(width, max((size.height() for size in sizes), default=0))
+        shown = [item.sizeHint() for item in self._items if not item.isEmpty()]
+        if not shown:
+            return QSize(0, 0)
+        width = sum(size.width() for size in shown) + self.spacing() * (len(shown) - 1)
+        return QSize(width, max(size.height() for size in shown))
 
     def minimumSize(self) -> QSize:
-        """Return the tallest item's height: any width will do, items are cut to it."""
-        return QSize(0, max((item.minimumSize().height() for item in self._items), default=0))
-
-    def setGeometry(self, rect: QRect) -> None:
-        """Place the items, from the right where reading goes from the right."""
-        super().setGeometry(rect)
-        parent = self.parentWidget()
-        flip = parent is not None and parent.layoutDirection() == Qt.LayoutDirection.RightToLeft
-        for item, place in zip(self._items, self._places(rect.width()), strict=True):
-            if flip:
-                place.moveLeft(rect.width() - place.x() - place.width())
-            item.setGeometry(place.translated(rect.topLeft()))
-
-    def _places(self, width: int) -> list[QRect]:
-        places: list[QRect] = []
-        x = y = row = 0
+        """Return the size of the largest item, without its width where items may be cut."""
+        size = QSize()
         for item in self._items:
-            size = item.sizeHint().boundedTo(QSize(max(width, 1), 1 << 16))
-            if x and x + size.width() > width:
-                x, y, row = 0, y + row + self.spacing(), 0
-            places.append(QRect(QPoint(x, y), size))
-            x += size.width() + self.spacing()
-            row = max(row, size.height())
-        return places
+            size = size.expandedTo(item.minimumSize())
+        return QSize(0, size.height()) if self._cuts_items else size
+
+    def _arrange(self, rect: QRect, *, move: bool) -> int:
+        """Return the height of all rows; items of a row stand in its middle."""
+        parent = self.parentWidget()
+        mirrored = parent is not None and parent.isRightToLeft()
+        y = rect.y()
+        for row in self._rows(max(rect.width(), 1)):
+            row_height = max(size.height() for _, size in row)
+            x = rect.x()
+            for item, size in row:
+                if move:
+                    place = QRect(QPoint(x, y + (row_height - size.height()) // 2), size)
+                    if mirrored:
+                        place.moveLeft(rect.x() + rect.width() - (x - rect.x()) - size.width())
+                    item.setGeometry(place)
+                x += size.width() + self.spacing()
+            y += row_height + self.spacing()
+        return max(y - self.spacing() - rect.y(), 0)
+
+    def _rows(self, width: int) -> list[list[tuple[QLayoutItem, QSize]]]:
+        rows: list[list[tuple[QLayoutItem, QSize]]] = []
+        used = width
+        for item in self._items:
+            if item.isEmpty():
+                continue
+            size = item.sizeHint().boundedTo(QSize(width, 1 << 20))
+            if not rows or used + self.spacing() + size.width() > width:
+                rows.append([])
+                used = -self.spacing()
+            rows[-1].append((item, size))
+            used += self.spacing() + size.width()
+        return rows

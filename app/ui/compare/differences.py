@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.compare.views import DifferenceView
-from app.ui.flow import FlowLayout
 from app.ui.theme import ThemeManager
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["DifferencesCard"]
 

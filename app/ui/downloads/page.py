@@ -28,7 +28,6 @@ from app.ui.downloads.queue import DownloadQueue
 from app.ui.downloads.results import ResultList
 from app.ui.downloads.views import FileView, MessageView, PlaceView, RepositoryView, ResultView
 from app.ui.elide import ElidedLabel
-from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
 from app.ui.page_area import PageArea
 from app.ui.page_head import PageHead
@@ -36,6 +35,7 @@ from app.ui.shell.bars import NoticeArea
 from app.ui.theme import ThemeManager
 from app.ui.wrapping import WrappingRow
 from gguf_tools.units import format_bytes
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["GetModelsPage"]
 

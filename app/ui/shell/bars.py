@@ -15,11 +15,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.shell.focus import hand_focus_on, return_focus
 from app.ui.shell.views import Choice, Notice, Overflow, Severity
 from app.ui.theme import ThemeManager
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["Bar", "NoticeArea", "OverflowBar"]
 

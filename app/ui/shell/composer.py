@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.elide import ElidedLabel
-from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper
 from app.ui.look import set_look
 from app.ui.numbers import grouped
@@ -29,6 +28,7 @@ from app.ui.shell.focus import COMPOSER_NAME, hand_focus_on, return_focus
 from app.ui.shell.shrinkable import Shrinkable
 from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
 from app.ui.theme import ThemeManager
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["Composer"]
 

@@ -13,12 +13,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.flow import FlowLayout
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.shell.model_list import ModelList
 from app.ui.shell.views import FirstRun
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
+from inspector.widgets.flow import FlowLayout
 
 __all__ = ["FirstRunPage"]
 

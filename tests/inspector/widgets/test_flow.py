@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.flow import FlowLayout
+from inspector.widgets.flow import FlowLayout
 
 # The offscreen platform says so for every top-level widget whose layout has a size of its own.
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
@@ -69,3 +69,14 @@ def test_items_can_be_taken_out(qtbot: QtBot) -> None:
     assert item.widget() is children[0]
     assert flow.takeAt(0) is None
     assert flow.count() == 0
+
+
+def test_items_are_cut_where_that_was_asked_for(qtbot: QtBot) -> None:
+    box = QWidget()
+    qtbot.addWidget(box)
+    flow = FlowLayout(box, cuts_items=True)
+    child = QWidget(box)
+    child.setMinimumSize(60, 20)
+    flow.addWidget(child)
+    assert flow.minimumSize().width() == 0
+    assert flow.minimumSize().height() == 20
