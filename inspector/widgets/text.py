@@ -88,8 +88,8 @@ def fill(text: str, *values: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Return text in which a unit such as tok/s is not broken at its stroke."""
-    return text.replace("/s", "/\u2060s")
+    """Return text in which no line ends within a unit: at the stroke of tok/s, before a %."""
+    return text.replace("/s", "/\u2060s").replace(" %", "\u00a0%")
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -132,7 +132,15 @@ SPLIT_SPEED = SpeedView(
         "all-VRAM ceiling",
         formula="7.2 GB / 504 GB/s + 1.6 GB / 64 GB/s a token",
     ),
-    RateView(3120, 3300, 3700, 5030, "", "compute-bound"),
+    RateView(
+        3120,
+        3300,
+        3700,
+        5030,
+        "",
+        "compute-bound",
+        equation="80.5 TFLOP/s ÷ 16.0 GFLOP a token",
+    ),
     measured_over_depth=(
         DepthPoint(2100, 36.1),
         DepthPoint(8050, 34.2),

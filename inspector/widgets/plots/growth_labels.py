@@ -181,7 +181,8 @@ class GrowthLabels:
         lifted = tuple(
             Box(area.left() + 4, point.y() - rise * height, width, height) for rise in (2.6, 3.4)
         )
-        return places + pulled + (lifted if key == "now" else ())
+        is_beginning = key == "now" and point.x() - area.left() < width
+        return places + pulled + (lifted if is_beginning else ())
 
     def _lines(self, view: GrowthView, ends: Axes) -> list[tuple[Segment, float]]:
         """Return what labels should keep off, and how much it matters."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.widgets.placing import Box, Wish, around, place_labels
@@ -45,6 +45,7 @@ def test_a_line_crosses_a_box() -> None:
     assert not box.crossed_by((0, 0, 9, 9))
 
 
+@settings(deadline=None)  # other programs may hold the processor
 @given(
     st.lists(
         st.tuples(st.floats(0, 300), st.floats(0, 100), st.floats(1, 120), st.floats(1, 20)),

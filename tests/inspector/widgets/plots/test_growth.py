@@ -81,6 +81,21 @@ def test_one_more_token_rewrites_words_and_leaves_curves(themes: ThemeManager, s
     assert plot._drawn_now == later
 
 
+def test_now_is_written_above_the_lines_where_they_begin(themes: ThemeManager, show: Show) -> None:
+    plot = Plot(themes)
+    plot.setFixedHeight(124)
+    show(plot, 364)
+    first = CurvePoint(68, 68 * 128 * KIB)
+    plot.set_view(replace(SPLIT_GROWTH, budget_bytes=None, budget_tokens=None, now=first))
+    _, box, _ = plot.words.placed["now"]
+    assert box.bottom < plot.area().bottom() - 4  # not on the axis
+    later = CurvePoint(21034, 21034 * 128 * KIB)
+    plot.set_view(replace(SPLIT_GROWTH, now=later))
+    _, box, _ = plot.words.placed["now"]
+    dot = plot.words.point_of("now", replace(SPLIT_GROWTH, now=later))
+    assert min(abs(box.left - dot.x()), abs(box.right - dot.x())) < 60  # beside its dot
+
+
 def test_the_dot_lies_on_the_line(themes: ThemeManager, show: Show) -> None:
     plot = Plot(themes)
     plot.setFixedHeight(124)
