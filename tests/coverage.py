@@ -14,9 +14,12 @@ import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from coverage import Coverage
+
+if TYPE_CHECKING:
+    from coverage import Coverage
 
 __all__ = ["FOLDER_VARIABLE", "WATCH", "Watch", "report"]
 
@@ -60,6 +63,8 @@ class Watch:
 
 
 def _coverage(folder: str) -> Coverage:
+    from coverage import Coverage  # here and not above: most test runs are not watched
+
     return Coverage(
         data_file=str(Path(folder) / "seen"),
         data_suffix=True,

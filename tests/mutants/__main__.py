@@ -49,6 +49,7 @@ def _arguments() -> argparse.Namespace:
         "--patience", type=float, default=10, help="seconds of tests for each fault"
     )
     parser.add_argument("--at-once", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="what pytest is given")
     parser.add_argument("--again", type=Path, help="only what an earlier output says survived")
     parser.add_argument("--fast", action="store_true", help="without the tests that ask the engine")
     return parser.parse_args()
@@ -126,7 +127,7 @@ def main() -> int:
     tally = _Tally(modules, time.monotonic() + 60 * asked.minutes)
     loop = Loop(modules, chosen, Forks(asked.at_once), tally, asked.patience)
     with ExitStack() as servers:
-        tests = list(TESTS)
+        tests = list(asked.tests)
         if asked.fast:
             tests += [
                 f"--ignore=tests/gguf_tools/test_{name}.py" for name in ("engine", "families")
