@@ -70,6 +70,9 @@ def test_a_longer_context_is_loaded_and_undone(tight: Program) -> None:
     tight.until(lambda: n_ctx(tight) == 1024)
     assert kv_bytes(tight) == pytest.approx(2 * before, rel=0.05)  # the log rounds
     assert settings.load_values(path)["n_ctx"] == 1024
+    # Gauge and panel tell one figure of one chat.
+    used = tight.app.inspector.session.used_tokens
+    tight.until(lambda: tight.app.context._used_tokens == used)
     tight.until(window.toast.isVisible)
     assert "Loaded again: Context to 1,024." in window.toast.undo_button.accessibleName()
     window.toast.undo_button.click()

@@ -105,7 +105,10 @@ class ContextPresenter(QObject):
         stats = path[-1].stats
         if stats is None or model is None or path[-1].model_name != model.name:
             return None
-        return stats.context_used_tokens if stats.n_ctx == model.n_ctx else None
+        used, here = stats.context_used_tokens, self._controller.conversation
+        # Another context makes no other figure, if all of the chat fitted and fits.
+        whole = here is not None and here.keep_from is None
+        return used if stats.n_ctx == model.n_ctx or (whole and used <= model.n_ctx) else None
 
     @Slot(object)
     def _on_views(self, _views: object) -> None:
