@@ -142,7 +142,7 @@ def test_compatibility_mode_is_planned_with_the_kernels_it_keeps(
     options = machines.options(facts, {})
     assert (options.compatibility, options.repack) == (True, True)
     plan = machines.plan(facts, {})
-    assert kernel_features(plan.load, plan.machine) == {"avx2"}
+    assert kernel_features(plan.load, plan.machine) == {"avx2", "by_name"}
     state.set_repack_fails(cpu_name(), "test")
     plan = machines.plan(facts, {})
     assert kernel_features(plan.load, plan.machine) == frozenset()
