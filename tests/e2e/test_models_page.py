@@ -69,12 +69,15 @@ def know_bandwidth(path: Path) -> None:
 
 
 def settled(program: Program) -> None:
-    page = program.app.models_page
-    program.until(lambda: not program.app.scanner.is_scanning)
-    program.until(lambda: not page.is_planning)
+    scanner, page = program.app.scanner, program.app.models_page
+
+    def is_quiet() -> bool:
+        # The list is filled after a scan, and planned after that.
+        return not (scanner.is_scanning or page.is_filling or page.is_planning)
+
+    program.until(is_quiet)
     program.qtbot.wait(1)
-    program.until(lambda: not page.is_planning and not program.app.scanner.is_scanning)
-    program.until(lambda: not page.is_filling)
+    program.until(is_quiet)
 
 
 def rows(program: Program) -> dict[str, VariantView]:
