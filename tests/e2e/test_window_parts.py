@@ -157,10 +157,12 @@ def test_export_and_import_round_trip(
     program.answered()
     program.until(lambda: bool(program.app.chats.conversations))
     (chat,) = program.app.chats.conversations
-    for ask, name in (
-        (lambda: program.app.window.sidebar.chats.export_requested.emit(chat.id), "The question"),
+    export = program.app.window.sidebar.chats.export_requested
+    asks: list[tuple[Callable[[], object], str]] = [
+        (lambda: export.emit(chat.id), "The question"),
         (program.app.chats.export_all, "Plimsoll chats 20"),
-    ):
+    ]
+    for ask, name in asks:
         ask()
         (dialog,) = program.app.window.findChildren(QFileDialog)
         assert Path(dialog.selectedFiles()[0]).name.startswith(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton
 
 from app.ui.look import set_look
@@ -52,6 +53,16 @@ class DialogButtons(QDialogButtonBox):
     def close_button(self) -> QPushButton:
         """Add the way out of a dialog that has nothing to take."""
         return self._standard(QDialogButtonBox.StandardButton.Close)
+
+    def event(self, event: QEvent) -> bool:
+        """Leave no button out of the tab order.
+
+        Qt hands the keyboard from the box on to its default button, past those before it.
+        """
+        taken = super().event(event)
+        if self.focusProxy() is not None:
+            self.setFocusProxy(None)  # type: ignore[arg-type]
+        return taken
 
     def _add(self, text: str, role: QDialogButtonBox.ButtonRole) -> QPushButton:
         button = QPushButton(text, self)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QFrame,
     QHBoxLayout,
@@ -28,7 +30,8 @@ from app.ui.wrapping import WrappingRow
 __all__ = ["Toolbar"]
 
 _STEPS: Final = 1000
-_SUMMARY_PX: Final = 210  # what counts of models and variants need
+_NARROW_PX: Final = 600  # below this counts and what predictions rest on have a line each
+_LINE_PX: Final = 24
 _KEY = int(Qt.ItemDataRole.UserRole)
 
 
@@ -122,7 +125,11 @@ class Toolbar(QFrame):
         self._low.setContentsMargins(0, 0, 0, 0)
         for widget in (self._basis, self._measure, self._progress, self._cancel):
             self._low.addWidget(widget)
-        self._foot = WrappingRow(counts, (right,), self)
+        self._foot = QWidget(self)
+        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._foot)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.addWidget(counts, 1)
+        self._lines.addWidget(right)
         self._column = QVBoxLayout(self)
         self._column.addWidget(self._top)
         self._column.addWidget(self._foot)
@@ -130,6 +137,20 @@ class Toolbar(QFrame):
         self.set_library(LibraryView())
         self.set_scan(None)
         self._apply_theme()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Give the foot one line or two."""
+        super().resizeEvent(event)
+        self._arrange_foot()
+
+    def _arrange_foot(self) -> None:
+        theme = self._themes.theme
+        narrow = self.width() < theme.px(_NARROW_PX)
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._lines.setDirection(down if narrow else across)
+        self._lines.setSpacing(theme.px(2 if narrow else 10))
+        lines = 2 if narrow else 1
+        self._foot.setFixedHeight(theme.px(lines * _LINE_PX + 2 * (lines - 1)))
 
     @property
     def add_button(self) -> QPushButton:
@@ -222,9 +243,7 @@ class Toolbar(QFrame):
         self._column.setSpacing(theme.px(6))
         self._low.setSpacing(theme.px(10))
         self.search.setMinimumWidth(theme.px(120))
-        for label in (self._summary, self._basis):
-            label.setFixedHeight(theme.px(24))
-        self._foot.set_sizes(theme.px(6), theme.px(_SUMMARY_PX))
+        self._arrange_foot()
         self._progress.setMinimumWidth(theme.px(48))  # it gives way to words
         self._progress.setMaximumWidth(theme.px(180))
         for widget in (self.search, self.filter, self.sort):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QVBoxLayout
 from pytestqt.qtbot import QtBot
 
 from app.ui.dialogs.buttons import DialogButtons
@@ -57,6 +57,20 @@ def test_enter_presses_what_the_dialog_is_for_and_escape_leaves(qtbot: QtBot) ->
     assert done == ["load"]
     with qtbot.waitSignal(dialog.rejected):
         QTest.keyClick(dialog, Qt.Key.Key_Escape)
+
+
+def test_tab_passes_no_button_by(qtbot: QtBot) -> None:
+    dialog, buttons, _ = made(qtbot)
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow)
+    field = dialog.findChild(QLineEdit)
+    assert field is not None
+    field.setFocus()
+    seen = []
+    for _ in range(4):
+        QTest.keyClick(QApplication.focusWidget() or dialog, Qt.Key.Key_Tab)
+        seen.append(QApplication.focusWidget())
+    assert seen == sorted(buttons.buttons(), key=lambda button: button.x())
 
 
 def test_no_dialog_lays_out_buttons_of_its_own() -> None:
