@@ -386,14 +386,14 @@ _HEAD: Final = (
 )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return how many cases missed their goals."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases, separated by commas")
     parser.add_argument("--list", action="store_true", help="name the cases")
     parser.add_argument("--why", type=float, help="tell of slices of more processor time, ms")
     parser.add_argument("--names", type=int, default=30, help="how many functions to tell of")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.list:
         for case in CASES:
             print(f"{case.key:<13}{case.title}")
