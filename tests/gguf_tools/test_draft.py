@@ -140,3 +140,10 @@ def test_settings_name_it_and_its_guesses_are_checked_at_once(
     assert load.draft is draft
     assert load.outputs == 9
     assert load_settings({"draft": None}, model, draft).draft is None
+
+
+def test_what_can_not_be_loaded_drafts_for_nobody(tmp_path: Path, words: list[str]) -> None:
+    model = written(tmp_path, "model", words)
+    nothing = replace(model, shape=None)
+    for pair in ((model, nothing), (nothing, model)):
+        assert draft_problem(*pair).endswith("is no model that can be loaded for this.")

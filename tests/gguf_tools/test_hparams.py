@@ -210,8 +210,12 @@ def test_layers_that_index(read: Any) -> None:
     assert _caches(long)["indexer"] == 4 * _CELLS * _INDEX_ROW
     listed = _LATENT | {"attention.indexer.types": ("[u32]", [0, 1, 1, 0])}
     assert _shape(read("glm-dsa", listed)).indexer_full == (False, True, True, False)
-    missing = read("dots3note", _LATENT | {"attention.sliding_window": ("u32", 128)})
-    assert missing.hyperparameters is None
+    windows = {
+        "attention.sliding_window": ("u32", 128),
+        "attention.sliding_window_pattern": ("[bool]", [True, False] * 2),
+    }
+    missing = read("dots3note", _LATENT | windows)
+    assert "doesn't say dots3note.attention.indexer.types" in missing.problems[0]
 
 
 def test_indexes_of_every_layer(read: Any) -> None:

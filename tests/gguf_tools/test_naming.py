@@ -15,6 +15,7 @@ from gguf_tools.naming import (
     model_name,
     parse_file_name,
     quantization,
+    shown_name,
     size_label,
 )
 from tests.helpers.gguf_bytes import GgufBuilder
@@ -123,3 +124,20 @@ def test_facts_show_these_names(tmp_path: Path) -> None:
     facts = read_facts(_header(tmp_path, name="Llama"))
     assert facts.name == "Llama"
     assert facts.size_label == "7B"
+
+
+@pytest.mark.parametrize(
+    ("file", "own", "shown"),
+    [
+        ("Qwen3-8B-Q4_K_M.gguf", "run 17", "Qwen3-8B"),
+        ("model.gguf", "Olmo 7B", "Olmo 7B"),
+        ("f16.gguf", "Olmo 7B", "Olmo 7B"),
+        ("f16.gguf", "", "f16.gguf"),
+        ("Olmo 7B.gguf", "Olmo 7B", "Olmo 7B"),
+        # llama.cpp's cache: owner, repository, file.
+        ("unsloth_Qwen3-8B-GGUF_Qwen3-8B-Q4_0.gguf", "Qwen3 8B", "Qwen3-8B"),
+        ("my_model-Q4_0.gguf", "Other", "my_model"),
+    ],
+)
+def test_the_name_that_is_shown(file: str, own: str, shown: str) -> None:
+    assert shown_name(file, own) == shown

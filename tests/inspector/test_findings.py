@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gguf_tools.machine import MEASURED_BUSY
 from gguf_tools.plan import Plan
 from inspector.effects import planned_again
 from inspector.findings import findings_of
@@ -350,3 +351,22 @@ def test_what_a_click_mends_comes_before_what_it_does_not(session: Session) -> N
     session.conversation([turn(prompt_tokens=used - 100, reply_tokens=100, decode_s=100.0)])
     told = [item.id for item in findings_of(session) if item.severity == "warning"]
     assert told.index("window") < told.index("slow")
+
+
+def test_a_bandwidth_that_was_measured_while_busy_is_said(plan_of: PlanOf) -> None:
+    session = Session()
+    busy = cpu(bandwidth_note=MEASURED_BUSY)
+    session.planned(plan_of(machine(host=busy), WIDE, n_ctx=2048))
+    loaded(session)
+    finding = found(session, "bandwidth_busy")
+    assert finding.severity == "note"
+    assert finding.text == "CPU was measured while busy."
+
+
+def test_a_full_context_costs_nothing_that_is_unknown(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(host=cpu(flops_per_s=None)), WIDE, n_ctx=2048))
+    loaded(session)
+    session.conversation([turn(prompt_tokens=1900, evaluated_tokens=0, prefill_s=0.0)])
+    finding = found(session, "window")
+    assert finding.cost == "" or "a full context takes about" in finding.cost

@@ -168,3 +168,11 @@ def test_settings_that_are_not_given_are_the_planner_s(
     facts = facts_of()
     assert load_settings({"n_ctx": 4096}, facts).repack is False
     assert load_settings({"n_ctx": 4096, "repack": True}, facts).repack is True
+
+
+def test_a_table_that_is_both_counts_as_the_output(facts_of: Callable[..., ModelFacts]) -> None:
+    facts = facts_of(tied=True)
+    record = plan_record(make_plan(facts, load_settings({"n_ctx": 512}, facts), machine()))
+    table = facts.header.tensors["token_embd.weight"].size_bytes
+    norm = facts.header.tensors["output_norm.weight"].size_bytes
+    assert record.layers[-1].size_bytes == table + norm

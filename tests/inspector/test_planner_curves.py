@@ -87,3 +87,10 @@ def test_arithmetic_is_marked_where_it_takes_over() -> None:
     after = [point for point in curve.points if point.conversations >= curve.balance]
     assert all(point.arithmetic for point in after)
     assert after[-1].ceiling == pytest.approx(after[0].ceiling, rel=0.05)
+
+
+def test_a_memory_of_unknown_size_has_no_end() -> None:
+    wanted = msgspec.structs.replace(PlannerSettings(), context=4096)
+    row = finish(plan_row(typed_facts(model_named("8B, plain Q4")), wanted, cpu_only()))
+    curve = finish(growth_curve(row, wanted))
+    assert (curve.room_bytes, curve.breaks_tokens) == (None, None)

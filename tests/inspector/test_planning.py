@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from app.machine import hardware_table
 from gguf_tools.expected import decode_key
+from gguf_tools.facts import read_facts
 from gguf_tools.machine import DecodeFit, Device, Machine, cpu_only
 from gguf_tools.plan import Plan, with_fit
 from gguf_tools.roles import is_expert
@@ -22,6 +24,7 @@ from inspector.planner_words import (
     realistic_phrases,
 )
 from inspector.planning import Engine, RowPlan, finish, load_of, plan_row, rates_at
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 GIB = 1 << 30
 H100 = MachineSpec("table", "NVIDIA H100 SXM")
@@ -370,3 +373,14 @@ def test_experts_that_share_the_memory_with_the_device_cross_no_bus() -> None:
     shared = row("Qwen3 30B-A3B", M4_MAX, context=8192, experts_on_cpu=True).plan
     assert shared.machine.accelerators[0].link_bytes_per_s is None
     assert shared.prefill.expected is not None
+
+
+def test_formulas_of_a_split_and_of_a_state(tmp_path: Path) -> None:
+    split = row("8B, plain Q4", RTX4090, context=8192, gpu_layers=20)
+    cache = next(item for item in split.bars[0].segments if item.kind.startswith("kv"))
+    assert "of it here" in cache.formula
+    facts = read_facts(write_tiny_model(tmp_path / "m.gguf", TinyModel(architecture="lfm2")))
+    wanted = msgspec.structs.replace(PlannerSettings(), context=2048)
+    hybrid = finish(plan_row(facts, wanted, machine(RTX4090)))
+    texts = [item.formula for bar in hybrid.bars for item in bar.segments]
+    assert any("recurrent state" in text for text in texts)

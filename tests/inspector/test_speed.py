@@ -12,7 +12,7 @@ from inspector.plan_record import FitRecord, PlanRecord, RatePoint
 from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
 from inspector.speed import judge, speed_view
-from tests.inspector.conftest import buffer, loaded, machine, stats, turn
+from tests.inspector.conftest import GIB, buffer, card, loaded, machine, sample, stats, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -281,3 +281,39 @@ def test_batch_and_draft_are_not_held_against_the_ceiling_of_one_token(session: 
     assert not view.alarming
     # Their rates are no points of the curve.
     assert [point.per_s for point in view.measured_over_depth] == [pytest.approx(50.0)]
+
+
+def _slow(session: Session) -> str:
+    load = session.load
+    session.conversation([turn(load, decode_s=100.0, samples=((1, 0.0), (101, 100.0)))])
+    view = speed_view(session)
+    assert view is not None
+    return " ".join(judge(session).causes)
+
+
+def test_layers_that_are_not_where_they_were_planned(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), n_ctx=2048))
+    loaded(session, layers_offloaded=1)
+    assert "3 layers were planned on the accelerator and 1 are there." in _slow(session)
+
+
+def test_weights_that_are_read_from_the_disk(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    loaded(session, buffers=(buffer("CPU_Mapped", "weights", 1 * GIB),))
+    session.memory(sample(mapped_mib=100))
+    assert "Only 100 MiB of the model's 1.00 GiB lie in memory" in _slow(session)
+    loaded(session, buffers=(buffer("CPU_REPACK", "weights", 1 * GIB),))
+    assert "lie in memory" not in _slow(session)
+
+
+def test_a_network_that_may_have_become_slower(plan_of: PlanOf) -> None:
+    far = card(
+        name="RPC0", kind="rpc", description="10.0.0.5:50052", backend="RPC",
+        link_bytes_per_s=1e8, round_trip_s=0.001,
+    )  # fmt: skip
+    session = Session()
+    session.planned(plan_of(machine(far), n_ctx=2048))
+    loaded(session, layers_offloaded=3)
+    assert "Layers lie on RPC0, and the network to 10.0.0.5:50052" in _slow(session)
