@@ -200,7 +200,6 @@ _MORE: Final = 3
 for layers with a state, whose results cross from one layer to the next."""
 
 
-@lru_cache(maxsize=1024)
 def _kept_layers(
     header: Header, shape: Hyperparameters, layers: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[object, ...]]:
@@ -214,12 +213,21 @@ def _kept_layers(
     Returns:
         The layers, and what tells them from other choices: with the same, buffers are the same.
     """
-    count = shape.layers
     more = _MORE if shape.architecture in RECURRENT | HYBRID else 0
     few_of_each = (_DIVIDED if any(layers) and not more else _ALONE) + more
-    if count <= 2 * few_of_each or shape.architecture in _EACH_COUNTS or shape.loops > 1:
-        return tuple(range(count)), layers
-    kinds = _kinds(header, shape)
+    if shape.layers <= 2 * few_of_each or shape.architecture in _EACH_COUNTS or shape.loops > 1:
+        return tuple(range(shape.layers)), layers
+    return _few_of_each_kind(_kinds(header, shape), layers, few_of_each)
+
+
+# Not by header: a slider asks for a hundred placements of one model, and a list of variants for
+# dozens of models, whose headers would all be held.
+@lru_cache(maxsize=1024)
+def _few_of_each_kind(
+    kinds: tuple[int, ...], layers: tuple[int, ...], few_of_each: int
+) -> tuple[tuple[int, ...], tuple[object, ...]]:
+    """Return what `_kept_layers` does, for kinds of layers and the device of each."""
+    count = len(kinds)
     kept: set[int] = set()
     seen: dict[tuple[int, int, int], int] = {}
     start = 0
