@@ -22,7 +22,8 @@ from PySide6.QtGui import QGuiApplication
 
 __all__ = ["Collector"]
 
-_EVERY_MS: Final = 100
+_BUSY_MS: Final = 100
+_QUIET_MS: Final = 500  # a program that does nothing is left alone
 _YOUNG: Final = 2000
 """New objects that make a look worth while; a few thousand take about a millisecond."""
 _MIDDLE: Final = 10
@@ -43,7 +44,7 @@ class Collector(QObject):
         sys.setswitchinterval(_TURN_S)
         self._whole_s = time.monotonic()
         self._timer = QTimer(self)
-        self._timer.setInterval(_EVERY_MS)
+        self._timer.setInterval(_QUIET_MS)
         self._timer.timeout.connect(self._look)
         self._timer.start()
 
@@ -63,6 +64,9 @@ class Collector(QObject):
     @Slot()
     def _look(self) -> None:
         young, middle, old = gc.get_count()
+        pause_ms = _BUSY_MS if young > _YOUNG else _QUIET_MS
+        if pause_ms != self._timer.interval():
+            self._timer.setInterval(pause_ms)
         now = time.monotonic()
         away = QGuiApplication.applicationState() != Qt.ApplicationState.ApplicationActive
         if away and now - self._whole_s > _AGAIN_S:
