@@ -68,8 +68,9 @@ class ActionBar(QWidget):
 
     def offer(self, offered: Offered) -> None:
         """Enable what can be done."""
-        hint = self.tr("Choose a variant, or several to compare them.")
+        hint = self.tr("Choose a variant; with Ctrl or Shift several to compare.")
         self._words.setText(offered.words or hint)
+        self._words.set_short("" if offered.words else self.tr("Choose a variant"))
         self.chat.setEnabled(offered.chat)
         self.details.setEnabled(offered.details)
         self.plan.setEnabled(offered.plan)
