@@ -1,5 +1,8 @@
 """The one check: format, lint, types, import contracts, tests. ``python -m tests [pytest args]``.
 
+With ``--coverage`` the tests of gguf_tools and inspector are watched while they run, and the lines
+of both that none of them reached are named at the end.
+
 Every step runs even if an earlier one failed, so that one run shows all there is to mend. Tests
 run side by side; ``-n 0`` runs them one after another. A few that fail beside others are run once
 more by themselves, and named: a machine that is too busy for a time limit is no fault of theirs,
@@ -12,8 +15,11 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+from tests import coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 _MOST_AGAIN = 8
@@ -59,8 +65,17 @@ def _alone() -> int:
 
 def main() -> int:
     """Run all steps; return 1 if one failed."""
+    arguments = [item for item in sys.argv[1:] if item != "--coverage"]
+    if "--coverage" in sys.argv:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ[coverage.FOLDER_VARIABLE] = folder
+            return _run(arguments) or coverage.report(folder)
+    return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     failed = []
-    for name, command in _steps(sys.argv[1:]):
+    for name, command in _steps(arguments):
         print(f"--- {name}", flush=True)
         started = time.monotonic()
         code = subprocess.run(command, cwd=ROOT, check=False).returncode

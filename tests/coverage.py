@@ -1,6 +1,6 @@
 """Every line of the physics and of what explains it is run by a test of its own folder.
 
-``python -m tests`` watches the tests of gguf_tools and inspector while they run with all others;
+``python -m tests --coverage`` watches the tests of both while they run with all others;
 ``python -m tests.coverage`` runs them alone. Both end with 1 if a line of gguf_tools, or of
 inspector without its widgets, is not reached, and name it. Tests of other folders don't count:
 what only the program's tests reach, nobody checks for being right.

@@ -13,6 +13,7 @@ from gguf_tools.memory import memory_plan, score_matrix_bytes
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings, refusal
 from gguf_tools.units import GIB, MIB
+from tests.helpers.families import FAMILIES
 from tests.helpers.shape_gguf import ShapeModel
 
 GB = 10**9
@@ -315,3 +316,10 @@ def test_old_files_with_latent_attention_are_told(facts_of: Any) -> None:
     facts = facts_of(model, attention__kv_lora_rank=512)
     plan = make_plan(facts, LoadSettings(context=4096), cpu_only(64 * GIB, 60 * GIB))
     assert "old_mla" in {item.id for item in plan.findings}
+
+
+def test_what_keeps_nothing_has_no_number_of_chats(tmp_path: Path) -> None:
+    facts = read_facts(FAMILIES["encoder"].builder().write(tmp_path / "m.gguf"))
+    plan = make_plan(facts, LoadSettings(context=512), cpu_only(64 * GIB, 60 * GIB))
+    assert plan.memory.kv_bytes == plan.memory.state_bytes == 0
+    assert plan.max_sequences is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,13 @@ def test_layers_without_a_cache_read_that_of_another(tmp_path: Path) -> None:
     }
     assert sorted(row) == [0, 1, 2, 3, 4]
     assert read.kv == 256 * (row[0] + row[1] + row[2] + 3 * row[3] + 3 * row[4])
+
+
+def test_what_is_no_expert_is_read_whole(tmp_path: Path) -> None:
+    facts = _facts("experts", tmp_path)
+    assert facts.shape is not None
+    every = replace(facts.shape, experts_used=(11,) * 5)
+    tensor = facts.header.tensors["blk.0.ffn_up_exps.weight"]
+    assert read_fraction(tensor, facts.shape) == pytest.approx(5 / 11)
+    assert read_fraction(tensor, every) == 1.0
+    assert read_fraction(facts.header.tensors["output_norm.weight"], facts.shape) == 1.0

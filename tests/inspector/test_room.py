@@ -118,3 +118,14 @@ def test_a_memory_of_unknown_size_is_judged_by_what_is_free(known: bool) -> None
     again = make_plan(plan.facts, plan.load, machine(host=host))
     (finding,) = lacking(again)
     assert ("of others" in finding.cause) is known
+
+
+def test_a_context_that_can_be_shortened_no_further() -> None:
+    least = planned("8B, plain Q4", 64, context=256)
+    needed = sum(item.total_bytes for item in least.memory.devices)
+    # Room for 256 tokens, fewer than are ever offered.
+    near = planned("8B, plain Q4", needed / GIB, context=4096)
+    assert near.fits is False
+    assert near.max_context is not None
+    assert near.max_context < 512
+    assert not any(fix.text.startswith("context to") for fix in room_fixes(near))

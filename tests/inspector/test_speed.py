@@ -12,7 +12,7 @@ from inspector.plan_record import FitRecord, PlanRecord, RatePoint
 from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
 from inspector.speed import judge, speed_view
-from tests.inspector.conftest import GIB, buffer, card, loaded, machine, sample, stats, turn
+from tests.inspector.conftest import GIB, buffer, card, cpu, loaded, machine, sample, stats, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -317,3 +317,37 @@ def test_a_network_that_may_have_become_slower(plan_of: PlanOf) -> None:
     session.planned(plan_of(machine(far), n_ctx=2048))
     loaded(session, layers_offloaded=3)
     assert "Layers lie on RPC0, and the network to 10.0.0.5:50052" in _slow(session)
+
+
+def test_a_basis_that_a_later_program_wrote_is_unknown(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    record = loaded(session)
+    assert record.plan is not None
+    session.conversation([turn(record)])
+    for basis, bandwidth, shown in (
+        ("measured", 40e9, "measured"),
+        ("guessed", 40e9, "unknown"),
+        ("measured", None, "unknown"),
+    ):
+        device = msgspec.structs.replace(
+            record.plan.devices[0], bandwidth_basis=basis, bandwidth_bytes_per_s=bandwidth
+        )
+        session.plan = msgspec.structs.replace(record.plan, devices=(device,))
+        view = speed_view(session)
+        assert view is not None
+        assert view.decode.ceiling_basis == shown
+
+
+def test_without_a_load_nothing_is_said_of_its_pages(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    session.conversation([turn(None, decode_s=100.0)])
+    assert "lie in memory" not in " ".join(judge(session).causes)
+
+
+def test_a_prediction_without_a_bandwidth_is_no_judgement(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(host=cpu(bandwidth_bytes_per_s=None)), n_ctx=2048))
+    session.conversation([turn(loaded(session))])
+    assert judge(session).kind == "unknown"

@@ -62,3 +62,13 @@ def test_an_answer_of_one_token_has_no_rate() -> None:
     )
     text = comparison_as_markdown(comparison(variants=(short,), reference=0))
     assert "1 token, first one after 0.25 s." in text
+
+
+def test_a_comparison_that_gave_no_figures() -> None:
+    failed = variant(
+        "Q2_K", 2 * GIB, 1.0, status="failed", failure="It was killed.", stats=None, decode=None,
+        prefill=None, answer="",
+    )  # fmt: skip
+    text = comparison_as_markdown(comparison(variants=(failed,), reference=0, memory=()))
+    assert "Failed: It was killed." in text
+    assert "tok/s" not in text.partition("## Q2_K")[2]
