@@ -9,46 +9,20 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 
 from app.paths import Paths, starter_model
 from app.ui.application import Application
 from tests.helpers.hub_models import fill_hub
 from tests.helpers.hub_server import HubServer
+from tests.helpers.shots import Shooter
 
 
-class _Shooter:
-    def __init__(self, app: QApplication, program: Application, folder: Path, name: str) -> None:
-        self._app = app
-        self._program = program
-        self._folder = folder
-        self._name = name
-
-    def until(self, done: Callable[[], bool], limit_s: float = 60) -> None:
-        end = time.monotonic() + limit_s
-        while not done():
-            if time.monotonic() > end:
-                raise TimeoutError
-            self._app.processEvents()
-            time.sleep(0.002)
-
-    def pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() > end, seconds + 5)
-
-    def shoot(self, state: str, widget: QWidget | None = None) -> None:
-        self.pause(0.3)
-        shown = widget or self._program.window
-        shown.grab().save(str(self._folder / f"{self._name}-{state}.png"))
-
-
-def _shoot_all(shooter: _Shooter, program: Application, server: HubServer) -> None:
+def _shoot_all(shooter: Shooter, program: Application, server: HubServer) -> None:
     window, downloads = program.window, program.downloads
     page = downloads.page
     shooter.until(lambda: program.engine.state.hello is not None)
@@ -112,7 +86,7 @@ def _shoot_all(shooter: _Shooter, program: Application, server: HubServer) -> No
     program.preferences.set_value("offline", False)
 
 
-def _download(shooter: _Shooter, program: Application, repository: str, key: str) -> None:
+def _download(shooter: Shooter, program: Application, repository: str, key: str) -> None:
     downloads = program.downloads
     count = len(downloads.queue.downloads)
     downloads.open_repository(repository)
@@ -145,11 +119,9 @@ def main() -> None:
                 program.preferences.set_value("theme", theme)
                 program.window.resize(1440, 900)
                 program.window.show()
-                shooter = _Shooter(app, program, arguments.folder, theme)
+                shooter = Shooter(app, program, arguments.folder, theme)
                 _shoot_all(shooter, program, server)
-                program.window.close()
-                shooter.until(lambda program=program: program.has_ended)  # type: ignore[misc]
-                program.release()
+                shooter.end()
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ import argparse
 import os
 import signal
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from app.paths import Paths, starter_model
 from app.ui.application import Application
 from tests.helpers.panel_records import card_record
 from tests.helpers.rpc_server import rpc_server
+from tests.helpers.shots import Shooter
 
 QUESTION = "How much memory does one token of KV cache take in this model? Show the arithmetic."
 STORY = "Tell a long story about a ship and its load line."
@@ -33,31 +33,14 @@ _LAST_PROMPT = 18  # tokens of the last message, in its template
 SCENES = ("life", "record", "split", "fill")
 
 
-class Scene:
+class Scene(Shooter):
     """One program with an empty data folder, and what scenes do with it."""
 
     def __init__(self, app: QApplication, folder: Path, theme: str, paths: Paths) -> None:
-        self.app = app
-        self.folder = folder
-        self.theme = theme
-        self.program = Application(paths, str(starter_model()))
+        super().__init__(app, Application(paths, str(starter_model())), folder, theme, limit_s=240)
         self.program.tuning.enabled = False
         self.program.preferences.set_value("theme", theme)
         self.program.window.resize(1440, 900)
-
-    def until(self, done: Callable[[], bool], limit_s: float = 240) -> None:
-        """Let the window run until something is so."""
-        end = time.monotonic() + limit_s
-        while not done():
-            if time.monotonic() > end:
-                raise TimeoutError
-            self.app.processEvents()
-            time.sleep(0.002)
-
-    def pause(self, seconds: float) -> None:
-        """Let the window run."""
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() > end, seconds + 30)
 
     def ready(self) -> None:
         """Wait for the model, its plan with a measured bandwidth, and the plots."""
@@ -100,16 +83,14 @@ class Scene:
         live = self.program.controller.runner.live
         return 0 if live is None else len(live.text)
 
-    def shoot(self, name: str, *, panel: bool = False) -> None:
-        """Save the window, and with ``panel`` the whole panel besides, as tall as it is."""
-        self.pause(0.5)
-        self.program.window.grab().save(str(self.folder / f"{self.theme}-{name}.png"))
-        if panel:
-            whole = self.program.inspector._panel.widget()
-            picture = QPixmap(whole.size())
-            picture.fill(self.program.themes.theme.colour("panel"))
-            whole.render(picture)
-            picture.save(str(self.folder / f"{self.theme}-{name}-panel.png"))
+    def shoot_with_panel(self, state: str) -> None:
+        """Save the window, and the whole panel besides, as tall as it is."""
+        self.shoot(state)
+        whole = self.program.inspector._panel.widget()
+        picture = QPixmap(whole.size())
+        picture.fill(self.program.themes.theme.colour("panel"))
+        whole.render(picture)
+        picture.save(str(self.folder / f"{self.name}-{state}-panel.png"))
 
 
 @contextmanager
@@ -123,9 +104,7 @@ def open_scene(app: QApplication, folder: Path, theme: str) -> Iterator[Scene]:
         try:
             yield scene
         finally:
-            scene.program.window.close()
-            scene.until(lambda: scene.program.has_ended)
-            scene.program.release()
+            scene.end()
 
 
 def shoot_life(scene: Scene) -> None:
@@ -133,7 +112,7 @@ def shoot_life(scene: Scene) -> None:
     scene.ready()
     scene.program.models.unload()
     scene.until(lambda: scene.program.engine.state.model is None)
-    scene.shoot("1-planned", panel=True)
+    scene.shoot_with_panel("1-planned")
     scene.program.models.reload()
     scene.ready()
     scene.ask(STORY, 160, until_chars=250)
@@ -143,7 +122,7 @@ def shoot_life(scene: Scene) -> None:
     scene.pause(1.0)
     scene.program.window.chat.composer.set_text("And if I quantise the cache to 8 bits? " * 6)
     scene.pause(1.5)
-    scene.shoot("3-answered", panel=True)
+    scene.shoot_with_panel("3-answered")
     scene.program.window.resize(1024, 700)
     scene.shoot("3-answered-narrow")
     scene.program.window.resize(1440, 900)
@@ -159,7 +138,7 @@ def shoot_record(scene: Scene) -> None:
     """A record of another computer, opened in the panel."""
     scene.ready()
     scene.program.inspector.replay.show_last(card_record())
-    scene.shoot("5-record-of-24-gb", panel=True)
+    scene.shoot_with_panel("5-record-of-24-gb")
 
 
 def shoot_split(scene: Scene) -> None:
@@ -173,7 +152,7 @@ def shoot_split(scene: Scene) -> None:
         scene.ready()
         scene.ask(QUESTION, 60)
         scene.pause(1.0)
-        scene.shoot("6-split", panel=True)
+        scene.shoot_with_panel("6-split")
         scene.program.models.unload()
         scene.until(lambda: scene.program.engine.state.model is None)
 
@@ -204,7 +183,7 @@ def shoot_fill(scene: Scene) -> None:
 def _shoot_fill(scene: Scene, share: float) -> None:
     scene.shoot(f"7-window-at-{share:.0%}".replace("%", ""))
     used = scene.program.inspector.session.used_tokens
-    print(f"{scene.theme}: {used} of {FILL_CONTEXT} tokens", flush=True)
+    print(f"{scene.name}: {used} of {FILL_CONTEXT} tokens", flush=True)
 
 
 def main() -> None:

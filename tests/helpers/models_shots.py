@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -21,6 +19,7 @@ from app.settings import Settings
 from app.ui.application import Application
 from app.ui.models.views import LibraryView, ScanView
 from tests.helpers.library_files import fill_library
+from tests.helpers.shots import Shooter
 
 __all__ = ["main", "models_program"]
 
@@ -37,41 +36,7 @@ def models_program(folder: Path, home: Path) -> Application:
     return Application(paths)
 
 
-class _Shooter:
-    def __init__(self, app: QApplication, program: Application, folder: Path, name: str) -> None:
-        self._app = app
-        self.program = program
-        self._folder = folder
-        self._name = name
-
-    def until(self, done: Callable[[], bool], limit_s: float = 90) -> None:
-        end = time.monotonic() + limit_s
-        while not done():
-            if time.monotonic() > end:
-                raise TimeoutError
-            self._app.processEvents()
-            time.sleep(0.002)
-
-    def pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() > end, seconds + 5)
-
-    def shoot(self, state: str, widget: QWidget | None = None) -> None:
-        self.pause(0.3)
-        picture = (widget or self.program.window).grab()
-        picture.save(str(self._folder / f"{self._name}-{state}.png"))
-
-    def dialog(self) -> QDialog:
-        """Wait for a dialog and return it."""
-
-        def shown() -> list[QDialog]:
-            return [d for d in self.program.window.findChildren(QDialog) if d.isVisible()]
-
-        self.until(lambda: bool(shown()))
-        return shown()[0]
-
-
-def _shoot_all(shooter: _Shooter) -> None:
+def _shoot_all(shooter: Shooter) -> None:
     program = shooter.program
     window, page, scanner = program.window, program.models_page.page, program.scanner
     window.show_page("models")
@@ -122,7 +87,7 @@ def _shoot_all(shooter: _Shooter) -> None:
     shooter.until(lambda: not dialog_is_open(window))
 
 
-def _shoot_variant(shooter: _Shooter) -> None:
+def _shoot_variant(shooter: Shooter) -> None:
     """Make a variant of the starter model and take it to the trash's question."""
     program = shooter.program
     page = program.models_page.page
@@ -147,7 +112,7 @@ def _shoot_variant(shooter: _Shooter) -> None:
     page.toolbar.search.clear()
 
 
-def _shoot_empty(shooter: _Shooter) -> None:
+def _shoot_empty(shooter: Shooter) -> None:
     """Show the page without even the starter model, then with large text on a small window."""
     program = shooter.program
     page = program.models_page.page
@@ -183,16 +148,14 @@ def main() -> None:
                 program.preferences.set_value("theme", theme)
                 program.window.resize(1440, 900)
                 program.window.show()
-                shooter = _Shooter(app, program, arguments.folder, theme)
+                shooter = Shooter(app, program, arguments.folder, theme)
                 if place is home:
                     _shoot_all(shooter)
                 else:
                     program.window.show_page("models")
                     shooter.until(lambda p=program: not p.scanner.is_scanning)  # type: ignore[misc]
                     _shoot_empty(shooter)
-                program.window.close()
-                shooter.until(lambda p=program: p.has_ended)  # type: ignore[misc]
-                program.release()
+                shooter.end()
 
 
 if __name__ == "__main__":

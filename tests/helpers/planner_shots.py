@@ -8,62 +8,32 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtWidgets import QApplication, QDialog
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.paths import Paths
 from app.settings import Settings
 from app.ui.application import Application
 from inspector.planner_examples import EXAMPLES
+from tests.helpers.shots import Shooter
 
 _LIMIT_S = 120.0
 
 
-class _Shooter:
-    def __init__(self, app: QApplication, program: Application, folder: Path, name: str) -> None:
-        self.app = app
-        self.program = program
-        self._folder = folder
-        self._name = name
-
-    def until(self, done: Callable[[], bool], limit_s: float = _LIMIT_S) -> None:
-        end = time.monotonic() + limit_s
-        while not done():
-            if time.monotonic() > end:
-                raise TimeoutError
-            self.app.processEvents()
-            time.sleep(0.002)
-
-    def shoot(self, state: str) -> None:
-        planner = self.program.planner
-        self.until(lambda: not planner.is_planning)
-        end = time.monotonic() + 0.2
-        self.until(lambda: time.monotonic() > end)
-        self.program.window.grab().save(str(self._folder / f"{self._name}-{state}.png"))
+class _PlannerShooter(Shooter):
+    def shoot(self, state: str, widget: QWidget | None = None) -> None:
+        self.until(lambda: not self.program.planner.is_planning)
+        super().shoot(state, widget)
 
     def shoot_popup(self, state: str) -> None:
         popup = self.program.planner.page.models
         self.until(popup.isVisible)
-        popup.grab().save(str(self._folder / f"{self._name}-{state}.png"))
+        self.shoot(state, popup)
         popup.hide()
 
-    def shoot_dialog(self, state: str) -> None:
-        dialog = next(
-            item
-            for item in self.app.topLevelWidgets()
-            if isinstance(item, QDialog) and item.isVisible()
-        )
-        end = time.monotonic() + 0.2
-        self.until(lambda: time.monotonic() > end)
-        dialog.grab().save(str(self._folder / f"{self._name}-{state}.png"))
-        dialog.reject()
-        self.until(lambda: not dialog.isVisible())
 
-
-def _shoot_all(shooter: _Shooter, program: Application, folder: Path) -> None:
+def _shoot_all(shooter: _PlannerShooter, program: Application, folder: Path) -> None:
     window, planner = program.window, program.planner
     window.show_page("planner")
     shooter.until(lambda: planner.this.is_settled)
@@ -113,11 +83,9 @@ def main() -> None:
             program = Application(paths)
             program.window.resize(1440, 900)
             program.window.show()
-            shooter = _Shooter(app, program, arguments.folder, theme)
+            shooter = _PlannerShooter(app, program, arguments.folder, theme, limit_s=_LIMIT_S)
             _shoot_all(shooter, program, Path(name))
-            program.window.close()
-            shooter.until(lambda program=program: program.has_ended)  # type: ignore[misc]
-            program.release()
+            shooter.end()
 
 
 if __name__ == "__main__":

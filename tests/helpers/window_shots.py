@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
@@ -17,35 +15,12 @@ from PySide6.QtWidgets import QApplication
 from app.paths import Paths, starter_model
 from app.ui.application import Application
 from app.ui.transcript.items import MessageAction
+from tests.helpers.shots import Shooter
 
 QUESTION = "How much memory does one token of KV cache take? Show the arithmetic in Python."
 
 
-class _Shooter:
-    def __init__(self, app: QApplication, program: Application, folder: Path, name: str) -> None:
-        self._app = app
-        self._program = program
-        self._folder = folder
-        self._name = name
-
-    def until(self, done: Callable[[], bool], limit_s: float = 60) -> None:
-        end = time.monotonic() + limit_s
-        while not done():
-            if time.monotonic() > end:
-                raise TimeoutError
-            self._app.processEvents()
-            time.sleep(0.002)
-
-    def pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        self.until(lambda: time.monotonic() > end, seconds + 5)
-
-    def shoot(self, state: str) -> None:
-        self.pause(0.2)
-        self._program.window.grab().save(str(self._folder / f"{self._name}-{state}.png"))
-
-
-def _shoot_all(shooter: _Shooter, program: Application) -> None:
+def _shoot_all(shooter: Shooter, program: Application) -> None:
     window, controller = program.window, program.controller
     shooter.until(lambda: program.engine.state.status == "loading")
     shooter.shoot("1-loading")
@@ -97,11 +72,9 @@ def main() -> None:
             program.preferences.set_value("theme", theme)
             program.window.resize(1440, 900)
             program.window.show()
-            shooter = _Shooter(app, program, arguments.folder, theme)
+            shooter = Shooter(app, program, arguments.folder, theme)
             _shoot_all(shooter, program)
-            program.window.close()
-            shooter.until(lambda program=program: program.has_ended)  # type: ignore[misc]
-            program.release()
+            shooter.end()
 
 
 if __name__ == "__main__":

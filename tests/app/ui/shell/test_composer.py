@@ -19,7 +19,7 @@ pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=Tr
 
 
 @pytest.fixture(autouse=True)
-def double_click_interval() -> Iterator[None]:
+def double_click_interval(qapp: QApplication) -> Iterator[None]:
     """Tests may change it; the next one finds it as it was."""
     before_ms = QApplication.doubleClickInterval()
     yield
