@@ -28,6 +28,7 @@ from app.data.titles import clean_title, title_from
 __all__ = ["ConversationStore", "WholeConversation"]
 
 _CONVERSATION = ", ".join(rows.CONVERSATION_COLUMNS)
+_END_OF_TIME_MS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,15 @@ class ConversationStore(MessageStore):
             return _purge(db, [row[0] for row in old.fetchall()])
 
         return self._write(work)
+
+    def settle_last_run(self) -> None:
+        """Put in order what a run that was killed left: once, before anything else is done.
+
+        Replies that nobody writes any more count as interrupted. Chats that were deleted are
+        purged: the offer to undo that went with the window.
+        """
+        self.close_interrupted()
+        self.purge_deleted(_END_OF_TIME_MS)
 
     def search(self, query: str, limit: int = 100) -> list[SearchHit]:
         """Return where all words of a query occur (their beginnings are enough), newest first.

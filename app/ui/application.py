@@ -19,6 +19,7 @@ from app.engine.protocol import ModelInfo
 from app.engine.qt_client import EngineProcess
 from app.paths import Paths
 from app.settings import Settings
+from app.settings.files import sweep
 from app.ui import parts, tasks
 from app.ui.chat_controller import ChatController
 from app.ui.collector import Collector
@@ -188,6 +189,8 @@ class Application(QObject):
     def read_chats(self) -> None:
         """Open the store and show the list of conversations."""
         self.chats.refresh()
+        data = self.paths.data
+        self.store.do(lambda _store: sweep(data))
 
     @Slot()
     def load_first_model(self) -> None:

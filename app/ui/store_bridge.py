@@ -61,7 +61,7 @@ class StoreBridge(QObject):
             from app.data.writer import StoreThread
 
             self._thread = StoreThread(self._path)
-            self.do(lambda store: None if store.read_only else store.close_interrupted())
+            self.do(lambda store: None if store.read_only else store.settle_last_run())
         thread = self._thread
 
         def whole(store: ConversationStore) -> tuple[T, StoreNotice | None]:

@@ -135,3 +135,15 @@ def test_text_that_no_file_can_hold_is_stored_with_a_mark(store: ConversationSto
     chat = store.create(draft="\udc80")
     store.add_message(chat.id, None, "user", "a\ud800b\x00c")
     assert store.path(chat.id)[0].text == "a?b\x00c"
+
+
+def test_what_a_killed_run_deleted_is_gone_at_the_next_start(store: ConversationStore) -> None:
+    kept, deleted = make_chat(store), make_chat(store, "never to be read again")
+    reply = store.start_reply(kept.id, kept.follow_up)
+    store.save_reply(reply.id, "half")
+    store.delete(deleted.id)
+    store.settle_last_run()
+    assert [chat.id for chat in store.list_all()] == [kept.id]
+    assert store.list_all(deleted=True) == []
+    assert store.search("never") == []
+    assert store.path(kept.id)[-1].state == "interrupted"
