@@ -66,8 +66,22 @@ def _show(program: Program, page: str) -> QWidget:
         window.show_page(page)
     program.qtbot.wait(100)
     program.until(lambda: not program.app.planner.is_planning)
-    program.qtbot.wait(50)
+    program.until(lambda: not program.app.models_page.is_filling)
+    _at_rest(program, window)
     return window
+
+
+def _at_rest(program: Program, window: QWidget) -> None:
+    """Wait until nothing moves any more: on a busy computer layouts come late."""
+    before: list[object] = []
+    for _ in range(60):
+        program.qtbot.wait(50)
+        now: list[object] = [
+            w.geometry().getRect() for w in window.findChildren(QWidget) if w.isVisible()
+        ]
+        if now == before:
+            return
+        before = now
 
 
 def _open(program: Program, dialog: str) -> QDialog:
