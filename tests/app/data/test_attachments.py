@@ -179,3 +179,10 @@ def test_a_pdf_cut_anywhere_is_no_exception(tmp_path: Path) -> None:
             outcomes.add(str(error))
     assert outcomes
     assert all(text.startswith(("a.pdf", "one")) for text in outcomes)
+
+
+def test_one_zero_byte_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(b"words of a text\n" * 1000 + b"\0" + b"more\n")
+    with pytest.raises(AttachmentError, match="holds no text"):
+        read_attachment(path)
