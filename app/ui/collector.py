@@ -26,6 +26,9 @@ _BUSY_MS: Final = 100
 _QUIET_MS: Final = 500  # a program that does nothing is left alone
 _YOUNG: Final = 2000
 """New objects that make a look worth while; a few thousand take about a millisecond."""
+_BURST: Final = 20_000
+"""New objects that are data which was read: a chat of thousands, a scan. It has no cycles, and to
+look at all of it would take as long as a frame."""
 _MIDDLE: Final = 10
 _OLD: Final = 10
 _LONG_S: Final = 0.004
@@ -74,6 +77,9 @@ class Collector(QObject):
             gc.unfreeze()
             gc.collect()
             gc.freeze()
+        elif young > _BURST:
+            gc.freeze()
+            gc.collect(0)  # of nothing, which sets the count back
         elif old > _OLD and now - self._whole_s > _APART_S:
             self._whole_s = now
             gc.collect()

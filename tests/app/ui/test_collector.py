@@ -41,6 +41,25 @@ def test_cycles_are_collected_between_events(collector: Collector, qtbot: QtBot)
     del kept
 
 
+def test_a_burst_of_data_is_not_looked_at(collector: Collector, qtbot: QtBot) -> None:
+    gc.collect()
+    looked: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            looked.append(len(gc.get_objects(generation=0)))
+
+    data = [[number] for number in range(100_000)]
+    gc.callbacks.append(note)
+    try:
+        qtbot.waitUntil(lambda: bool(looked), timeout=3000)
+    finally:
+        gc.callbacks.remove(note)
+    assert looked[0] < 10_000
+    assert gc.get_freeze_count() > 100_000
+    del data
+
+
 def test_what_is_kept_is_not_looked_at_again(collector: Collector) -> None:
     gc.collect()
     collector.keep()
