@@ -3,11 +3,14 @@
     python -m tests.bench.faults [--rounds 200] [--seed N] [--only KIND,KIND] [--within S]
 
 A window runs offscreen as a process of its own, on one data folder through all rounds, over the
-scripted engine (every fifth round: over llama.cpp with a tiny model). Each round begins a reply
-and does one of the faults below at a random moment. What was on screen then is held against what
-is read back after the next start. Exit code 1 if more than a second of a reply was lost, or
-anything did not work afterwards. Filling the disk needs the right to mount a small file system,
-else it is left out and said so.
+scripted engine (every fifth round: over llama.cpp with a tiny model). Most windows are split off
+from a process that has read all modules (`tests.helpers.window_nursery`), every eighth is a new
+interpreter. Each round begins something (a reply, a load, a download, a variant, a comparison, a
+write, a migration) and does one of the faults below at a random moment. What was on screen then is
+held against what is read back after the next start, and the store against an account of all that
+was asked: each message once, in order, with its reply. Exit code 1 if more than a second of a
+reply was lost, or anything did not work afterwards. Filling the disk and making it read-only need
+the right to mount a small file system, else they are left out and said so.
 """
 
 from __future__ import annotations
