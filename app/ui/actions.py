@@ -7,13 +7,14 @@ are translated when they are shown, in the context ``Actions``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 __all__ = ["ACTIONS", "ActionSpec", "Actions", "Where", "where_title"]
 
@@ -226,6 +227,14 @@ class Actions:
             menu.insertMenu(before, self.menu(where, menu))
         menu.insertSeparator(before)
         return menu
+
+    def attach_menus(self, window: QMainWindow, set_menu: Callable[[QMenu], None]) -> None:
+        """Give a window its menus: a menu bar where the system has one, else one whole menu."""
+        if sys.platform == "darwin":
+            for menu in self.menus(window):
+                window.menuBar().addMenu(menu)
+        else:
+            set_menu(self.whole_menu(window))
 
     def menus(self, parent: QWidget) -> list[QMenu]:
         """Return the menus of a menu bar."""

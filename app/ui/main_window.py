@@ -6,7 +6,6 @@ It knows neither the store nor the engine. Parts are reached as attributes (`hea
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -104,7 +103,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._commands = Commands(self)
         self.actions_by_key = Actions(self, self._commands.do)
-        self._make_menus()
+        self.actions_by_key.attach_menus(self, self.header.set_menu)
         self._connect()
         self._name_shortcuts()
         themes.changed.connect(self._on_theme_changed)
@@ -320,13 +319,6 @@ class MainWindow(QMainWindow):
         column.addLayout(middle, 1)
         column.addWidget(self.status)
         self.setCentralWidget(whole)
-
-    def _make_menus(self) -> None:
-        if sys.platform == "darwin":
-            for menu in self.actions_by_key.menus(self):
-                self.menuBar().addMenu(menu)
-        else:
-            self.header.set_menu(self.actions_by_key.whole_menu(self))
 
     def _connect(self) -> None:
         self.header.model.pressed.connect(self.open_picker)
