@@ -12,8 +12,6 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QFocusEvent,
     QGuiApplication,
     QHoverEvent,
@@ -25,6 +23,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
 from app.ui.theme import ThemeManager
 from app.ui.transcript.acts import Acts
+from app.ui.transcript.announce import announce
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.flow import Flow
@@ -202,7 +201,7 @@ class Transcript(QAbstractScrollArea):
         self._stage.changed(entry, changed, gone)
         self.lay_out()
         if was_live and not entry.is_live:
-            self._announce(self.tr("The reply is finished."))
+            announce(self, self.tr("The reply is finished."))
 
     def remove_message(self, message_id: str) -> None:
         """Take a message out."""
@@ -252,11 +251,6 @@ class Transcript(QAbstractScrollArea):
         """End the threads; call it before the program ends."""
         self._formulas.close()
         self._highlighter.close()
-
-    def _announce(self, words: str) -> None:
-        """Let a screen reader say something."""
-        if QAccessible.isActive():
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
     def set_column_width(self, px: int) -> None:
         """Set how wide text may become, in design pixels."""
