@@ -11,20 +11,17 @@ from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from app.data.attachments import AttachmentError, read_attachment
-from app.data.records import Attachment, Conversation, Deletion
+from app.data.records import Attachment, Conversation
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
-from app.ui.reply_runner import FinishedReply
-from app.ui.shell.views import AttachmentChip, Choice, Notice
+from app.ui.presenters.chat_notices import ChatNotices
+from app.ui.shell.views import AttachmentChip, Notice
 from app.ui.transcript.items import MessageAction, MessageView
 from app.ui.transcript.view import Transcript
 
 __all__ = ["ChatPresenter"]
-
-_REFUSED = "refused"
-_FAILED = "reply-failed"
 
 
 class ChatPresenter(QObject):
@@ -59,30 +56,23 @@ class ChatPresenter(QObject):
         self._attachments: dict[str, Attachment] = {}
         self._problems: dict[str, tuple[str, str]] = {}
         self._keys = itertools.count()
-        self._deletions: dict[str, Deletion] = {}
+        self._notices = ChatNotices(controller, window, self)
 
         composer = window.chat.composer
         composer.stop_requested.connect(controller.stop)
         composer.files_added.connect(self._on_files)
         composer.text_attached.connect(self._on_text_attached)
-        composer.picture_pasted.connect(self._on_picture)
         composer.attachment_removed.connect(self._on_attachment_removed)
         composer.edit_last_requested.connect(self._edit_last)
         transcript.typed.connect(self._on_typed)
         transcript.action_requested.connect(self._on_action)
-        window.toast.undone.connect(self._on_undone)
 
         controller.conversation_changed.connect(self._on_conversation)
         controller.views_changed.connect(self._on_views)
         controller.view_changed.connect(self._on_view)
         controller.text_arrived.connect(self._on_text)
         controller.answering_changed.connect(self._on_answering)
-        controller.refused.connect(self._on_refused)
-        controller.asker.blocked.connect(self._on_blocked)
         controller.asker.unsent.connect(self._take_back)
-        window.chat.notices.chosen.connect(self._on_choice)
-        controller.reply_failed.connect(self._on_reply_failed)
-        controller.message_deleted.connect(self._on_deleted)
         controller.link_opened.connect(self._on_link)
 
     # --- the draft ---
@@ -99,7 +89,7 @@ class ChatPresenter(QObject):
             return
         if self._controller.send(text, self.attachments, trim=trim):
             self._growing = self._shown_chat is None
-            self._window.chat.notices.remove_notice(_REFUSED)
+            self._notices.forget_refusal()
             self._attachments = {}
             self._problems = {}
             self._window.chat.composer.clear()
@@ -293,7 +283,7 @@ class ChatPresenter(QObject):
     def _on_answering(self, conversation_id: str | None) -> None:
         here = self._controller.conversation
         if conversation_id is None:
-            self._window.chat.notices.remove_notice(_REFUSED)
+            self._notices.forget_refusal()
         self._window.set_generating(
             conversation_id is not None and here is not None and here.id == conversation_id
         )
@@ -351,59 +341,6 @@ class ChatPresenter(QObject):
             ),
             None,
         )
-
-    # --- what there is to say ---
-
-    @Slot(object)
-    def _on_blocked(self, conversation_id: str | None) -> None:
-        here = self._controller.conversation
-        elsewhere = conversation_id is not None and (here is None or here.id != conversation_id)
-        text = (
-            self.tr("A reply is being written in another chat; one reply at a time.")
-            if elsewhere
-            else self.tr("A reply is being written; stop it first.")
-        )
-        choices = (Choice("stop", self.tr("Stop it")),) if elsewhere else ()
-        self._window.chat.notices.show_notice(Notice(_REFUSED, text, "warning", choices=choices))
-
-    @Slot(str, str)
-    def _on_choice(self, notice: str, choice: str) -> None:
-        if notice == _REFUSED and choice == "stop":
-            self._window.chat.notices.remove_notice(_REFUSED)
-            self._controller.stop()
-
-    @Slot(str)
-    def _on_refused(self, sentence: str) -> None:
-        self._window.chat.notices.show_notice(Notice(_REFUSED, sentence, "warning"))
-
-    @Slot()
-    def _on_picture(self) -> None:
-        self._on_refused(
-            self.tr("Pictures can't be sent: the models read text only. Paste or attach its text.")
-        )
-
-    @Slot(object)
-    def _on_reply_failed(self, finished: FinishedReply) -> None:
-        failed = finished.failed
-        if failed is None or failed.kind == "does_not_fit":
-            return  # the context presenter offers what can be done
-        here = self._controller.conversation
-        if here is None or here.id != finished.conversation_id:
-            self._window.chat.notices.show_notice(
-                Notice(_FAILED, failed.message, "error", failed.detail)
-            )
-
-    @Slot(object)
-    def _on_deleted(self, deletion: Deletion) -> None:
-        token = f"message:{deletion.message_ids[0]}" if deletion.message_ids else "message:"
-        self._deletions[token] = deletion
-        self._window.show_undo(self.tr("The message was deleted."), token)
-
-    @Slot(str)
-    def _on_undone(self, token: str) -> None:
-        deletion = self._deletions.pop(token, None)
-        if deletion is not None:
-            self._controller.undo_delete(deletion)
 
     @Slot(str)
     def _on_link(self, address: str) -> None:
