@@ -27,6 +27,7 @@ __all__ = ["WindowProcess"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60.0
+_LEAVE_S = 45.0  # a worker that is still being started finds out late that nobody is there
 
 
 class WindowProcess:
@@ -161,7 +162,7 @@ class WindowProcess:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._drain()
-        _gone, alive = psutil.wait_procs(children, timeout=15)
+        _gone, alive = psutil.wait_procs(children, timeout=_LEAVE_S)
         for child in alive:
             child.kill()
         if alive:
