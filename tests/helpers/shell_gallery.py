@@ -290,7 +290,9 @@ def _dialog(dialog: QDialog) -> QDialog:
 
 
 def _load(themes: ThemeManager, window: MainWindow) -> QDialog:
-    dialog = LoadDialog(themes, MODELS[0].name, MODELS[0].key, {"n_ctx": 32768}, window, is_loaded=True)
+    dialog = LoadDialog(
+        themes, MODELS[0].name, MODELS[0].key, {"n_ctx": 32768}, window, is_loaded=True
+    )
     dialog.set_used({"n_ctx": "32,768", "threads": "7", "flash_attention": "on"})
     row = dialog.form.row("gpu_layers").editor.field()
     assert isinstance(row, QLineEdit)
