@@ -31,7 +31,10 @@ class Defect:
         Raises:
             DefectError: the source does not hold ``old`` exactly once, or a test is gone.
         """
-        source = (root / self.path).read_text("utf-8")
+        try:
+            source = (root / self.path).read_text("utf-8")
+        except FileNotFoundError as error:
+            raise DefectError(f'"{self.name}": there is no {self.path} any more.') from error
         times = source.count(self.old)
         if times != 1:
             raise DefectError(
