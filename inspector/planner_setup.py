@@ -127,6 +127,36 @@ class PlannerSetup(msgspec.Struct, frozen=True):
         used = {row.key for row in self.rows}
         return next(key for key in (f"r{n}" for n in range(len(used) + 1)) if key not in used)
 
+    def with_scenario(self, scenario: Scenario) -> PlannerSetup:
+        """Return the page with another scenario where it is edited: the chosen row's, or all's."""
+        row = self.chosen_row
+        if row is None or row.own is None:
+            return msgspec.structs.replace(self, common=scenario)
+        return self.with_row(msgspec.structs.replace(row, own=scenario))
+
+    def with_row(self, changed: RowSetup) -> PlannerSetup:
+        """Return the page with a row in place of the one of its key."""
+        rows = tuple(changed if row.key == changed.key else row for row in self.rows)
+        return msgspec.structs.replace(self, rows=rows)
+
+    def with_new_row(self, machine: MachineSpec, own: Scenario | None = None) -> PlannerSetup:
+        """Return the page with another row at the end, which is the chosen one."""
+        row = RowSetup(self.new_key(), machine, own)
+        return msgspec.structs.replace(self, rows=(*self.rows, row), chosen=row.key)
+
+    def without_row(self, key: str) -> PlannerSetup:
+        """Return the page without a row."""
+        return msgspec.structs.replace(self, rows=tuple(row for row in self.rows if row.key != key))
+
+    def with_row_moved(self, key: str, by: int) -> PlannerSetup:
+        """Return the page with a row moved by places, negative is up; as it is past an end."""
+        rows = list(self.rows)
+        at = next((index for index, row in enumerate(rows) if row.key == key), None)
+        if at is None or not 0 <= at + by < len(rows):
+            return self
+        rows.insert(at + by, rows.pop(at))
+        return msgspec.structs.replace(self, rows=tuple(rows))
+
 
 def encode_setup(setup: PlannerSetup) -> bytes:
     """Return a setup as JSON."""

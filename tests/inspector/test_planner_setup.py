@@ -59,6 +59,31 @@ def test_rows_share_the_pages_settings_unless_they_have_their_own() -> None:
     assert setup.new_key() not in {"a", "b"}
 
 
+def test_rows_are_added_replaced_moved_and_removed() -> None:
+    setup = PlannerSetup(rows=(RowSetup("a", MachineSpec()), RowSetup("b", MachineSpec())))
+    machine = MachineSpec("typed", "Mine")
+    more = setup.with_new_row(machine)
+    assert more.rows[:2] == setup.rows
+    assert more.chosen_row == more.rows[2] == RowSetup(setup.new_key(), machine)
+    assert more.without_row(more.chosen) == msgspec.structs.replace(setup, chosen=more.chosen)
+    changed = setup.with_row(RowSetup("b", machine))
+    assert changed.rows == (setup.rows[0], RowSetup("b", machine))
+    assert [row.key for row in more.with_row_moved("a", 1).rows][:2] == ["b", "a"]
+    assert more.with_row_moved("a", 1).with_row_moved("a", -1) == more
+    for key, by in (("a", -1), (more.chosen, 1), ("gone", 1)):
+        assert more.with_row_moved(key, by) == more
+
+
+def test_the_form_changes_the_chosen_rows_own_settings_or_those_of_all() -> None:
+    own, wanted = Scenario(ModelSpec("/a.gguf")), Scenario(ModelSpec("/b.gguf"))
+    rows = (RowSetup("a", MachineSpec()), RowSetup("b", MachineSpec(), own))
+    of_all = PlannerSetup(rows=rows, chosen="a").with_scenario(wanted)
+    assert (of_all.common, of_all.rows) == (wanted, rows)
+    of_one = PlannerSetup(rows=rows, chosen="b").with_scenario(wanted)
+    assert of_one.common == Scenario()
+    assert of_one.rows == (rows[0], RowSetup("b", MachineSpec(), wanted))
+
+
 @pytest.mark.parametrize(
     ("memory_gib", "usable_gib"),
     # What Metal reports as recommendedMaxWorkingSetSize on Macs of these sizes.

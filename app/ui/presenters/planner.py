@@ -25,9 +25,7 @@ from app.ui.presenters.planner_choices import TYPED, describe_typed, form_facts,
 from app.ui.presenters.planner_machine import ThisMachine
 from app.ui.presenters.planner_models import PlannerModels, plannable
 from app.ui.presenters.planner_saving import ReportSaver
-from app.ui.presenters.planner_views import (
-    waiting_row,
-)
+from app.ui.presenters.planner_views import waiting_row
 from app.ui.presenters.planner_work import PlannerWork
 from app.ui.shell.views import Choice, Notice
 from app.ui.theme import ThemeManager
@@ -39,7 +37,6 @@ from inspector.planner_setup import (
     ModelSpec,
     PlannerSettings,
     PlannerSetup,
-    RowSetup,
     Scenario,
     decode_setup,
     encode_setup,
@@ -190,41 +187,29 @@ class PlannerPresenter(QObject):
             self._change(before)
             self.page.say(self.tr("Taken back."))
 
-    def _with_scenario(self, scenario: Scenario) -> PlannerSetup:
-        """Return the page with another scenario where the form edits it: a row's, or all's."""
-        row = self.setup.chosen_row
-        if row is None or row.own is None:
-            return msgspec.structs.replace(self.setup, common=scenario)
-        return self._with_row(msgspec.structs.replace(row, own=scenario))
-
-    def _with_row(self, changed: RowSetup) -> PlannerSetup:
-        rows = tuple(changed if row.key == changed.key else row for row in self.setup.rows)
-        return msgspec.structs.replace(self.setup, rows=rows)
-
     @property
     def _scenario(self) -> Scenario:
         return self.setup.scenario(self.setup.chosen_row)
 
     @Slot(object)
     def _on_settings(self, settings: PlannerSettings) -> None:
-        self._change(
-            self._with_scenario(msgspec.structs.replace(self._scenario, settings=settings))
-        )
+        scenario = msgspec.structs.replace(self._scenario, settings=settings)
+        self._change(self.setup.with_scenario(scenario))
 
     @Slot(bool)
     def _on_own(self, own: bool) -> None:
         row = self.setup.chosen_row
         if row is not None:
             scenario = self.setup.scenario(row) if own else None
-            self._change(self._with_row(msgspec.structs.replace(row, own=scenario)), undoable=True)
+            self._change(
+                self.setup.with_row(msgspec.structs.replace(row, own=scenario)), undoable=True
+            )
 
     def set_model(self, model: ModelSpec) -> None:
         """Plan another model, where the form's settings hold."""
         self.page.form.set_problem("")
-        self._change(
-            self._with_scenario(msgspec.structs.replace(self._scenario, model=model)),
-            undoable=True,
-        )
+        scenario = msgspec.structs.replace(self._scenario, model=model)
+        self._change(self.setup.with_scenario(scenario), undoable=True)
 
     @Slot(str)
     def choose_row(self, key: str) -> None:
@@ -295,9 +280,7 @@ class PlannerPresenter(QObject):
     @Slot(object)
     def add_row(self, machine: MachineSpec, own: Scenario | None = None) -> None:
         """Add a row at the end, and choose it."""
-        row = RowSetup(self.setup.new_key(), machine, own)
-        rows = (*self.setup.rows, row)
-        self._change(msgspec.structs.replace(self.setup, rows=rows, chosen=row.key), undoable=True)
+        self._change(self.setup.with_new_row(machine, own), undoable=True)
 
     @Slot(str, str)
     def command(self, name: str, key: str) -> None:
@@ -312,28 +295,20 @@ class PlannerPresenter(QObject):
         elif name == "duplicate":
             self.add_row(row.machine, row.own)
         elif name == "remove":
-            rows = tuple(item for item in self.setup.rows if item.key != key)
-            self._change(msgspec.structs.replace(self.setup, rows=rows), undoable=True)
+            self._change(self.setup.without_row(key), undoable=True)
             title = self.work.title(row)
             text = self.tr("%1 removed; %2 brings it back.").replace("%1", title)
             keys = QKeySequence(QKeySequence.StandardKey.Undo)
             self.page.say(text.replace("%2", keys.toString(QKeySequence.SequenceFormat.NativeText)))
         elif name in {"up", "down"}:
-            self._move(key, -1 if name == "up" else 1)
+            moved = self.setup.with_row_moved(key, -1 if name == "up" else 1)
+            self._change(moved, undoable=True)
 
     def _change_machine(self, key: str, machine: MachineSpec) -> None:
         row = self.setup.row(key)
         if row is not None:
             changed = msgspec.structs.replace(row, machine=machine)
-            self._change(self._with_row(changed), undoable=True)
-
-    def _move(self, key: str, by: int) -> None:
-        rows = list(self.setup.rows)
-        at = next(index for index, row in enumerate(rows) if row.key == key)
-        to = at + by
-        if 0 <= to < len(rows):
-            rows[at], rows[to] = rows[to], rows[at]
-            self._change(msgspec.structs.replace(self.setup, rows=tuple(rows)), undoable=True)
+            self._change(self.setup.with_row(changed), undoable=True)
 
     @Slot(str)
     def show_example(self, key: str) -> None:
