@@ -8,8 +8,9 @@ from typing import Final
 from gguf_tools.machine import LOAD_LINE
 from gguf_tools.memory import MemoryPlan, memory_plan
 from gguf_tools.plan import PoolUse
+from inspector.planner_rates import Rates, rates_at
 from inspector.planner_setup import PlannerSettings
-from inspector.planning import Cause, Rates, RowPlan, Steps, load_of, rates_at
+from inspector.planning import Cause, RowPlan, Steps, load_of
 
 __all__ = ["BatchingCurve", "GrowthCurve", "GrowthPoint", "batching_curve", "growth_curve"]
 

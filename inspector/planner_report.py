@@ -11,6 +11,7 @@ from gguf_tools.machine import Device
 from gguf_tools.units import format_bandwidth, format_bytes, format_figure
 from inspector.measured import fit_words
 from inspector.planner_curves import BatchingCurve, GrowthCurve
+from inspector.planner_rates import Rates
 from inspector.planner_setup import PlannerSettings
 from inspector.planner_words import (
     balance_phrases,
@@ -22,7 +23,7 @@ from inspector.planner_words import (
     verdict,
     verdict_detail,
 )
-from inspector.planning import Rates, RowPlan
+from inspector.planning import RowPlan
 
 __all__ = ["ReportRow", "planner_json", "planner_markdown"]
 

@@ -1,4 +1,4 @@
-"""A planner's row: a model on a machine, what breaks first and why, ceilings and realistic rates.
+"""A planner's row: a model on a machine, what breaks first and why.
 
 Everything follows from `make_plan`; nothing is loaded. A plan takes about a millisecond, and a row
 that doesn't fit takes several to find the split that does, so rows are computed by generators
@@ -12,29 +12,24 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import LOAD_LINE, Basis, Device, Machine
+from gguf_tools.machine import LOAD_LINE, Machine
 from gguf_tools.plan import Plan, make_plan
-from gguf_tools.prefill import attention_flops, prefill_flops
 from gguf_tools.settings import LoadSettings
 from gguf_tools.units import round_up
 from inspector.growth import kv_formula
-from inspector.planned import step_point
 from inspector.planner_bars import Bar, bars_of, shown_pools
+from inspector.planner_rates import Balance, Rates, balance_of, rates_at
 from inspector.planner_setup import PlannerSettings
 
 __all__ = [
-    "Balance",
     "Cause",
     "Engine",
-    "Rates",
     "RowPlan",
     "Steps",
     "VerdictKind",
-    "balance_of",
     "finish",
     "load_of",
     "plan_row",
-    "rates_at",
 ]
 
 T = TypeVar("T")
@@ -69,42 +64,6 @@ class Engine:
 
 
 _ANY: Final = Engine()
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Decoding by all conversations together, in tokens per second; None is unknown.
-
-    ``arithmetic`` tells that operations, not bandwidth, set the ceiling.
-    """
-
-    conversations: int
-    bytes_per_step: float
-    ceiling: float | None
-    low: float | None
-    high: float | None
-    arithmetic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """Operations per byte of the machine beside those of the model's work.
-
-    ``machine`` is what the device with the output can do for each byte it reads; ``decode`` what
-    one conversation asks for, ``prefill`` what a batch of a prompt asks for. ``conversations`` are
-    as many as it takes until arithmetic is the limit of decoding. None where a rate is unknown.
-    """
-
-    machine: float | None
-    decode: float
-    prefill: float
-    batch: int
-    conversations: int | None
-    prefill_per_s: float | None
-    flops_per_s: float | None
-    flops_basis: Basis
-    bandwidth_bytes_per_s: float | None
-    bandwidth_basis: Basis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,75 +293,3 @@ def _free(plan: Plan) -> int | None:
     """Return what is left of the memory that has least left, of those the model really uses."""
     lefts = [pool.left_bytes for pool in shown_pools(plan)]
     return min((left for left in lefts if left is not None), default=None)
-
-
-# --- rates
-
-
-def rates_at(plan: Plan, depth: int, conversations: int) -> Rates:
-    """Return decoding by ``conversations`` at once, each with ``depth`` tokens in its cache.
-
-    They read the weights once together and each its own cache; their operations add up. The
-    ceiling is whichever of bandwidth and arithmetic allows less.
-    """
-    point = step_point(plan, depth, conversations)
-    if point.ceiling is None:
-        return Rates(conversations, point.bytes_per_token, None, None, None)
-    most = _arithmetic_ceiling(plan, depth)
-    if most is None or most >= point.ceiling:
-        return Rates(conversations, point.bytes_per_token, point.ceiling, point.low, point.high)
-    low, high = (None if value is None else min(value, most) for value in (point.low, point.high))
-    return Rates(conversations, point.bytes_per_token, most, low, high, arithmetic=True)
-
-
-def _flops_per_token(plan: Plan, depth: int) -> float:
-    """Return the operations of a decoded token: two a weight, and attention over the cache."""
-    shape = plan.facts.shape
-    assert shape is not None
-    attention = attention_flops(shape, depth + 1) - attention_flops(shape, depth)
-    return prefill_flops(plan.facts.header, shape, 1) - attention_flops(shape, 1) + attention
-
-
-def _arithmetic_ceiling(plan: Plan, depth: int) -> float | None:
-    """Return tokens per second that arithmetic allows; None if a rate is unknown or work is split.
-
-    With experts on the CPU the shares of the work are not those of the layers, so nothing is said.
-    """
-    if plan.load.experts_on_cpu:
-        return None
-    places = plan.memory.placement.layers
-    flops = _flops_per_token(plan, depth)
-    seconds = 0.0
-    for index in set(places):
-        rate = plan.machine.devices[index].flops_per_s
-        if not rate:
-            return None
-        seconds += flops * places.count(index) / len(places) / rate
-    return 1.0 / seconds if seconds else None
-
-
-def balance_of(plan: Plan) -> Balance:
-    """Return operations per byte: what the machine can do, what decoding and prefill ask for."""
-    device: Device = plan.machine.devices[plan.memory.placement.output]
-    flops, bandwidth = device.flops_per_s, device.bandwidth_bytes_per_s
-    ridge = flops / bandwidth if flops and bandwidth else None
-    per_token = _flops_per_token(plan, 0)
-    read = plan.facts.bytes_read_per_token or plan.facts.weights_bytes or 1
-    decode = per_token / read
-    batch = plan.memory.settings.ubatch
-    # A batch of a mixture's prompt touches nearly all experts, so it reads all weights.
-    weights = plan.facts.weights_bytes if plan.facts.experts else read
-    prefill = per_token * batch / (weights or 1)
-    users = None if ridge is None else max(round(ridge * weights / per_token), 1)
-    return Balance(
-        machine=ridge,
-        decode=decode,
-        prefill=prefill,
-        batch=batch,
-        conversations=users,
-        prefill_per_s=plan.prefill.expected,
-        flops_per_s=flops,
-        flops_basis=device.flops_basis,
-        bandwidth_bytes_per_s=bandwidth,
-        bandwidth_basis=device.bandwidth_basis,
-    )

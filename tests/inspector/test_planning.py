@@ -16,6 +16,7 @@ from gguf_tools.plan import Plan, with_fit
 from gguf_tools.roles import is_expert
 from gguf_tools.typed import TypedModel, typed_facts
 from inspector.planner_examples import EXAMPLES, model_named
+from inspector.planner_rates import rates_at
 from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
 from inspector.planner_words import (
     beyond_phrases,
@@ -23,7 +24,7 @@ from inspector.planner_words import (
     prefill_phrase,
     realistic_phrases,
 )
-from inspector.planning import Engine, RowPlan, finish, load_of, plan_row, rates_at
+from inspector.planning import Engine, RowPlan, finish, load_of, plan_row
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 GIB = 1 << 30

@@ -13,8 +13,8 @@ from app.ui.chart import Chart
 from app.ui.numbers import grouped
 from app.ui.theme import ThemeManager
 from inspector.planner_curves import BatchingCurve
+from inspector.planner_rates import Rates
 from inspector.planner_words import range_text
-from inspector.planning import Rates
 
 __all__ = ["BatchingChart"]
 
