@@ -323,3 +323,12 @@ def test_what_keeps_nothing_has_no_number_of_chats(tmp_path: Path) -> None:
     plan = make_plan(facts, LoadSettings(context=512), cpu_only(64 * GIB, 60 * GIB))
     assert plan.memory.kv_bytes == plan.memory.state_bytes == 0
     assert plan.max_sequences is None
+
+
+def test_what_others_hold_counts_towards_the_load_line(facts_of: Any) -> None:
+    facts = _eight(facts_of)
+    for free, over in ((24 * GIB, False), (6 * GIB, True)):
+        plan = make_plan(facts, LoadSettings(context=4096), _machine(free))
+        card = next(pool for pool in plan.pools if pool.name == "GPU0")
+        assert card.others_bytes == 24 * GIB - free
+        assert card.over_load_line is over
