@@ -1,8 +1,4 @@
-"""The worker's end of the pipe: a private way out, and a thread that reads requests.
-
-stdout carries the protocol alone. llama.cpp and its binding print to descriptor 1, so the worker
-takes the pipe to a descriptor of its own and points 1 at stderr before anything else runs.
-"""
+"""The worker's end of the pipe: a way out, and a thread that reads requests."""
 
 from __future__ import annotations
 
@@ -34,25 +30,12 @@ from app.engine.protocol import (
     request_id,
 )
 
-__all__ = ["Inbox", "Outbox", "claim_stdout"]
+__all__ = ["Inbox", "Outbox"]
 
 _LAST_CHANCE_S = 2.0
 # These keep the engine for as long as they take, and others are refused meanwhile; the rest is
 # done in a moment, so what comes after it waits its turn.
 _LONG = (Load, DryRun, Generate, Bench, Score, Quantize, Tune)
-
-
-def claim_stdout() -> int:
-    """Return a private descriptor of the pipe; what others print goes to stderr from now on."""
-    private = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.setmode(private, os.O_BINARY)
-        msvcrt.setmode(0, os.O_BINARY)
-    return private
 
 
 class Outbox:

@@ -20,7 +20,7 @@ from app.engine.launch import FAKE_ENGINE_VARIABLE, asked_remotes
 from app.engine.loaded import LoadedModel
 from app.engine.loader import check_file, load_model
 from app.engine.model_requests import ModelRequest, ModelRequests
-from app.engine.pipe import Inbox, Outbox, claim_stdout
+from app.engine.pipe import Inbox, Outbox
 from app.engine.process_memory import process_memory
 from app.engine.protocol import (
     PROTOCOL_VERSION,
@@ -53,6 +53,7 @@ from app.engine.sender import Reporter
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.renderer import TemplateRenderer
 from app.engine.threads import cpu_name
+from app.private_stdout import claim_stdout
 
 __all__ = ["Worker", "main"]
 

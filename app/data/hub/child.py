@@ -35,6 +35,7 @@ from app.data.hub.protocol import (
     decode_request,
     encode_line,
 )
+from app.private_stdout import claim_stdout
 from app.program import own_command
 
 if TYPE_CHECKING:
@@ -52,20 +53,7 @@ def child_argv() -> list[str]:
 
 def main() -> int:
     """Serve requests until stdin ends; return the exit code."""
-    return _Child(_private_stdout()).run()
-
-
-def _private_stdout() -> int:
-    """Return a descriptor for answers alone; what a library prints goes to stderr."""
-    private = os.dup(1)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.setmode(private, os.O_BINARY)
-        msvcrt.setmode(0, os.O_BINARY)
-    return private
+    return _Child(claim_stdout()).run()
 
 
 class _Child:
