@@ -53,8 +53,6 @@ def state_layers(
     for layer in range(shape.layers):
         if not shape.recurrent[layer]:
             continue
-        if arch.startswith("nemotron_h") and shape.feed_forward[layer] != 0:
-            continue
         sizes = [shape.conv_state * rows, shape.recurrent_state * rows]
         if layer in shape.ple_layers and shape.ple_state:
             sizes.append(shape.ple_state * rows)

@@ -87,3 +87,27 @@ def test_windows_that_an_architecture_can_not_do_without(tmp_path: Path) -> None
     refused = refusal(shape, as_load(_WAYS[0]))
     assert refused is not None
     assert "sliding windows" in refused.text
+
+
+def test_projections_of_a_delta_layer_in_one_tensor(tmp_path: Path) -> None:
+    # Files may hold Q, K and V of Kimi's delta attention in one tensor; the engine takes both.
+    family = FAMILIES["channel_decay"]
+    apart = {"attn_q.weight", "attn_k.weight", "attn_v.weight"}
+    layers = [
+        {name: shape for name, shape in layer.items() if name not in apart}
+        | {"attn_qkv.weight": (288, 3 * 320)}
+        if apart <= layer.keys()
+        else layer
+        for layer in family.layers
+    ]
+    path = replace(family, layers=layers).builder().write(tmp_path / "m.gguf")
+    facts = read_facts(path)
+    assert facts.shape is not None
+    tally = Tally("channel_decay", "cpu", trust_of(facts.shape))
+    for ran in dry_runs(path, _WAYS):
+        judge(tally, facts, cpu_only(), ran)
+    assert tally.runs == len(_WAYS)
+    assert tally.runs > tally.refusals
+    assert tally.faults == []
+    assert (tally.cache_wrong, tally.weights_wrong) == (0, 0)
+    assert tally.outside == 0, tally.worst

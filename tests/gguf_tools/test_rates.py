@@ -12,7 +12,7 @@ from gguf_tools.machine import cpu_only
 from gguf_tools.memory import memory_plan
 from gguf_tools.prefill import attention_flops
 from gguf_tools.quants import TensorType
-from gguf_tools.rates import token_bytes
+from gguf_tools.rates import expert_share, layer_reads, token_bytes
 from gguf_tools.roles import block_of, read_fraction
 from gguf_tools.settings import LoadSettings
 from tests.helpers.families import FAMILIES
@@ -103,3 +103,25 @@ def test_what_is_no_expert_is_read_whole(tmp_path: Path) -> None:
     assert read_fraction(tensor, facts.shape) == pytest.approx(5 / 11)
     assert read_fraction(tensor, every) == 1.0
     assert read_fraction(facts.header.tensors["output_norm.weight"], facts.shape) == 1.0
+
+
+def test_all_experts_are_read_where_none_are_chosen_between(tmp_path: Path) -> None:
+    shape = _facts("experts", tmp_path).shape
+    assert shape is not None
+    assert expert_share(shape, 0, 1) == pytest.approx(5 / 11)
+    assert expert_share(shape, 0, 2) == pytest.approx(1 - (6 / 11) ** 2)
+    assert expert_share(replace(shape, experts_used=(11,) * 5), 0, 1) == 1.0
+    assert expert_share(replace(shape, experts_used=()), 0, 1) == 1.0
+    dense = _facts("dense", tmp_path).shape
+    assert dense is not None
+    assert expert_share(dense, 0, 1) == 1.0
+
+
+def test_a_layer_the_file_does_not_announce_is_not_read(tmp_path: Path) -> None:
+    facts = _facts("dense", tmp_path)
+    assert facts.shape is not None
+    builder = FAMILIES["dense"].builder()
+    builder.tensor("blk.5.attn_norm.weight", (288,), "F32")  # five are announced: 0 to 4
+    more = read_facts(builder.write(tmp_path / "more.gguf"))
+    assert more.shape is not None
+    assert layer_reads(more.header, more.shape) == layer_reads(facts.header, facts.shape)
