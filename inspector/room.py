@@ -96,12 +96,9 @@ def room_fixes(plan: Plan) -> tuple[RoomFix, ...]:
     return tuple(found[:_MOST])
 
 
-def _again(plan: Plan, **changes: object) -> Plan | None:
-    try:
-        load = replace(plan.load, **changes)  # type: ignore[arg-type]
-        return make_plan(plan.facts, load, plan.machine)
-    except ValueError:
-        return None
+def _again(plan: Plan, **changes: object) -> Plan:
+    load = replace(plan.load, **changes)  # type: ignore[arg-type]
+    return make_plan(plan.facts, load, plan.machine)
 
 
 def _candidates(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
@@ -113,7 +110,7 @@ def _candidates(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
     if plan.load.type_k in _PLAIN_TYPES and plan.memory.kv_bytes:
         for name in _SMALLER_TYPES:
             smaller = _again(plan, type_k=name, type_v=name)
-            if smaller is None or smaller.refusal is not None:
+            if smaller.refusal is not None:
                 continue
             changes: Changes = {"type_k": name, "type_v": name}
             yield f"KV cache to {name}", changes, smaller
@@ -125,9 +122,7 @@ def _candidates(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
                 text = f"KV cache to {name} and context to {tokens:,}"
                 yield text, changes | {"n_ctx": tokens}, after
     if plan.load.draft is not None:
-        alone = _again(plan, draft=None)
-        if alone is not None:
-            yield "no draft model", {"draft": None}, alone
+        yield "no draft model", {"draft": None}, _again(plan, draft=None)
     if plan.layers_offloaded:
         yield from _fewer_layers(plan)
 
@@ -140,7 +135,7 @@ def _longest(plan: Plan, context: int) -> tuple[int, Plan] | None:
     # Buffers grow in steps, so the estimate may be a step too long.
     while tokens >= _LEAST_CONTEXT:
         after = _again(plan, context=tokens * plan.memory.settings.sequences)
-        if after is not None and after.fits:
+        if after.fits:
             return tokens * plan.memory.settings.sequences, after
         tokens = (tokens - _CELLS) if tokens > plan.max_context - 4 * _CELLS else tokens // 2
         tokens = tokens // _CELLS * _CELLS
@@ -154,7 +149,7 @@ def _fewer_layers(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
     while low <= high:
         middle = (low + high) // 2
         after = _again(plan, gpu_layers=middle)
-        if after is not None and after.fits:
+        if after.fits:
             best, low = (middle, after), middle + 1
         else:
             high = middle - 1
@@ -162,6 +157,5 @@ def _fewer_layers(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
         layers, after = best
         yield f"{layers} layers on the accelerator", {"gpu_layers": layers}, after
     if plan.facts.experts:
-        after_experts = _again(plan, experts_on_cpu=True)
-        if after_experts is not None:
-            yield "experts in main memory", {"experts_on_cpu": True}, after_experts
+        after = _again(plan, experts_on_cpu=True)
+        yield "experts in main memory", {"experts_on_cpu": True}, after

@@ -138,9 +138,7 @@ def estimate_text(estimate: Estimate | None, style: str) -> str:
 
 
 def _quality_note(record: ComparisonRecord) -> str:
-    known = next((item.quality for item in record.variants if item.quality is not None), None)
-    if known is None:
-        return ""
+    known = next(item.quality for item in record.variants if item.quality is not None)
     return (
         f"On {record.settings.text_name or 'a text'}: {known.tokens:,} tokens in {known.chunks} "
         f"chunks of {known.chunk_tokens}, defined as by llama.cpp's perplexity tool; the figures "
