@@ -10,9 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTextEdit
 
-from app.ui.presenters.find import messages_with
 from app.ui.shell.find_bar import FindBar
-from app.ui.transcript.items import MessageView
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
 
@@ -45,7 +43,7 @@ def selected(program: Program) -> list[str]:
     return [text for view in views if (text := view.textCursor().selectedText())]
 
 
-def test_each_message_with_the_text_is_found_from_the_last_on(chat: Program) -> None:
+def test_places_are_found_from_the_last_on(chat: Program) -> None:
     bar = bar_of(chat)
     QTest.keyClicks(bar.field, "load line")
     assert bar.count_text() == "2 of 2"
@@ -98,11 +96,22 @@ def test_bar_stays_in_the_corner_of_the_transcript(chat: Program) -> None:
         assert page.width() - bar.geometry().right() < 60
 
 
-def test_notices_and_an_empty_text_are_no_places() -> None:
-    views = (
-        MessageView("a", "user", "ship"),
-        MessageView("b", "notice", "ship"),
-        MessageView("c", "assistant", "", reasoning="SHIPs"),
+def test_steps_go_to_each_place_and_around(open_program: Open, tmp_path: Path) -> None:
+    reply = "The *keel* and the ke**el**.\n\n[link](https://keel.example)\n\n    a keel = 1\n"
+    path = write_tiny_model(
+        tmp_path / "Tiny-Chat-F32.gguf", TinyModel(script=(reply, "<|im_end|>"))
     )
-    assert messages_with("ship", views) == ("a", "c")
-    assert messages_with("  ", views) == ()
+    program = open_program(path).ready()
+    program.send("Keel, keel")
+    program.answered()
+    bar = bar_of(program)
+    bar.field.setText("keel")
+    assert bar.count_text() == "5 of 5"  # the address is not shown
+    seen = []
+    for _ in range(6):
+        QTest.keyClick(bar.field, Qt.Key.Key_Return)
+        seen.append((bar.count_text(), selected(program)))
+    assert [count for count, _ in seen] == [f"{n} of 5" for n in (1, 2, 3, 4, 5, 1)]
+    assert [texts for _, texts in seen[:4]] == [["Keel"], ["keel"], ["keel"], ["keel"]]
+    QTest.keyClick(bar.field, Qt.Key.Key_Up)
+    assert bar.count_text() == "5 of 5"

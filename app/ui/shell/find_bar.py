@@ -40,9 +40,9 @@ class FindBar(QFrame):
         self._field.textChanged.connect(self.looked_for)
         self._count = QLabel(self)
         self._count.setProperty("kind", "faint")
-        self._before = self._button("chevron-up", self.tr("Previous message with it"))
+        self._before = self._button("chevron-up", self.tr("Previous place"))
         self._before.clicked.connect(lambda: self.stepped.emit(-1))
-        self._after = self._button("chevron-down", self.tr("Next message with it"))
+        self._after = self._button("chevron-down", self.tr("Next place"))
         self._after.clicked.connect(lambda: self.stepped.emit(1))
         self._cross = self._button("close", self.tr("Close"))
         self._cross.clicked.connect(self.close_bar)
@@ -88,7 +88,7 @@ class FindBar(QFrame):
         self.closed.emit()
 
     def set_count(self, at: int, among: int) -> None:
-        """Say which of how many messages is on screen, counted from 1; 0 of 0 is none."""
+        """Say which of how many places is selected, counted from 1; 0 of 0 is none."""
         if among:
             text = self.tr("{0} of {1}").format(f"{at:,}", f"{among:,}")
         else:

@@ -219,9 +219,9 @@ class BubbleRow(QWidget):
                 QRectF(self._version_box), int(Qt.AlignmentFlag.AlignCenter), self.bar.version
             )
 
-    def select_text(self, needle: str) -> int:
-        """Select the first place that has a text; return how far down it is, in pixels."""
-        return self.text.y() + self.text.select_text(needle)
+    def select_text(self, needle: str, number: int = 0) -> int:
+        """Select a place that has a text, from 0 on; return how far down it is, in pixels."""
+        return self.text.y() + self.text.select_text(needle, number)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer what can be done with the message."""

@@ -23,6 +23,7 @@ from app.ui.transcript.code_text import CodeFiller, CodeView, shown_code
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.highlight import Spans
 from app.ui.transcript.host import RowHost
+from app.ui.transcript.places import select_place
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import REASONING_INSET
 
@@ -260,20 +261,13 @@ class CodeRow(QWidget):
         """Return the selected code, else nothing."""
         return unwrapped(self.view.selected_plain())
 
-    def select_text(self, needle: str) -> int:
-        """Select the first place that has a text; return how far down it is, in pixels.
+    def select_text(self, needle: str, number: int = 0) -> int:
+        """Select a place that has a text, from 0 on; return how far down it is, in pixels.
 
         Where there is none, nothing is selected any more.
         """
         self._filler.finish()
-        found = self.view.document().find(needle)
-        if found.isNull():
-            cursor = self.view.textCursor()
-            cursor.clearSelection()
-            self.view.setTextCursor(cursor)
-            return 0
-        self.view.setTextCursor(found)
-        return self.view.y() + self.view.cursorRect(found).top()
+        return self.view.y() + select_place(self.view, needle, number)
 
     def _copy(self) -> None:
         self._host.copy_text(self._code.source)

@@ -261,11 +261,6 @@ class Entry:
                 if row not in changed:
                     changed.append(row)
 
-    def find(self, needle: str) -> Row | None:
-        """Return the first row that shows a text, whatever its case."""
-        lowered = needle.casefold()
-        return next((row for row in self.rows if lowered in row.text().casefold()), None)
-
     def plain_text(self) -> str:
         """Return the message without Markdown's marks."""
         if self.view.role != "assistant":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QAbstractButton, QWidget
-from shiboken6 import isValid
 
 from app.ui.transcript.controls import controls_for
 from app.ui.transcript.entry import Entry
@@ -50,7 +49,6 @@ class Navigator:
         self._flow = flow
         self._stage = stage
         self._hovered = ""
-        self._revealed: Any = None  # the row in which a text was selected
         self.current = ""
 
     def reset(self) -> None:
@@ -157,39 +155,6 @@ class Navigator:
         else:
             self._flow.scroll_to_row(entry, entry.rows[0], margin)
         self._transcript.lay_out()
-
-    def reveal_text(self, message_id: str, needle: str) -> None:
-        """Bring the first place in a message that has a text into view and select it there."""
-        entry = self._flow.find(message_id)
-        if entry is None:
-            return
-        if self._revealed is not None and isValid(self._revealed):
-            self._revealed.select_text("")
-        self._revealed = None
-        self._stage.changed(entry, [], entry.open() or [])
-        found = entry.find(needle)
-        if found is None and not entry.whole and needle.casefold() in entry.view.text.casefold():
-            entry.whole = True
-            changed, gone = entry.sync()
-            self._stage.changed(entry, changed, gone)
-            found = entry.find(needle)
-        if found is None and needle.casefold() in entry.view.reasoning.casefold():
-            entry.unfolded = True
-            changed, gone = entry.sync()
-            self._stage.changed(entry, changed, gone)
-            found = entry.find(needle)
-        row = found or entry.rows[0]
-        if not row.expanded:
-            row.expanded = True
-            self._stage.changed(entry, [row], [])
-        third = self._transcript.viewport().height() // 3
-        self._flow.scroll_to_row(entry, row, third)
-        self._transcript.lay_out(whole=True)
-        self.set_current(message_id)
-        if found is not None and hasattr(found.widget, "select_text"):
-            self._revealed = found.widget
-            self._flow.scroll_to_row(entry, row, third - found.widget.select_text(needle))
-            self._transcript.lay_out()
 
     def press(self, event: QKeyEvent) -> bool:
         """Move or act by a key; return whether it meant something.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
-from app.ui.transcript.blocks import Block, Code, Formula, Table, block_length, plain_text
+from app.ui.transcript.blocks import Block, Code, Formula, Table, block_length
 from app.ui.transcript.table_slices import TableSlice, slices_of
 
 if TYPE_CHECKING:
@@ -71,20 +71,6 @@ class Row:
     def invalidate(self) -> None:
         """Say that the height must be measured again."""
         self.measured_width = 0
-
-    def text(self) -> str:
-        """Return what a reader can find in this row."""
-        match self.kind:
-            case RowKind.TEXT:
-                return plain_text(self.content)
-            case RowKind.TABLE:
-                return plain_text((self.content.table,))
-            case RowKind.CODE | RowKind.FORMULA:
-                return plain_text((self.content,))
-            case RowKind.BUBBLE | RowKind.NOTE | RowKind.CUT:
-                return str(self.content.text)
-            case _:
-                return ""
 
 
 def _kind_of(block: Block) -> RowKind:

@@ -27,6 +27,7 @@ from app.ui.transcript.document import BlockDocument
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.linked_text import LinkedText
+from app.ui.transcript.places import select_place
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import REASONING_INSET
 from app.ui.transcript.table_slices import TableSlice, column_widths
@@ -365,6 +366,13 @@ class TableRow(QWidget):
             "\t".join("".join(span.text for span in cell) for cell in line[left : right + 1])
             for line in lines[first.row() : last.row() + 1]
         )
+
+    def select_text(self, needle: str, number: int = 0) -> int:
+        """Select a place that has a text, from 0 on; return how far down it is, in pixels.
+
+        Where there is none, nothing is selected any more.
+        """
+        return self.view.y() + select_place(self.view, needle, number)
 
     def selected_markdown(self) -> str:
         """Return these lines of the table as Markdown."""

@@ -25,6 +25,7 @@ from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.icons import icon_pixmap
 from app.ui.transcript.linked_text import LinkedText
+from app.ui.transcript.places import select_place
 from app.ui.transcript.rows import Row
 
 __all__ = ["TextRow", "make_plain_view"]
@@ -264,17 +265,12 @@ class TextRow(LinkedText):
         """Return the selected text."""
         return selected_text(self.textCursor(), self._document.content)
 
-    def select_text(self, needle: str) -> int:
-        """Select the first place that has a text; return how far down it is, in pixels.
+    def select_text(self, needle: str, number: int = 0) -> int:
+        """Select a place that has a text, from 0 on; return how far down it is, in pixels.
 
         Where there is none, nothing is selected any more.
         """
-        found = self._document.find(needle)
-        if found.isNull():
-            self._clear_selection()
-            return 0
-        self.setTextCursor(found)
-        return self.cursorRect(found).top()
+        return select_place(self, needle, number)
 
     def selected_markdown(self) -> str:
         """Return Markdown of the paragraphs that the selection touches."""

@@ -33,6 +33,7 @@ from app.ui.transcript.items import MessageView
 from app.ui.transcript.link_dialog import confirm_link
 from app.ui.transcript.menu import message_menu
 from app.ui.transcript.navigation import Navigator, is_typing
+from app.ui.transcript.places import Places
 from app.ui.transcript.redraws import Redraws
 from app.ui.transcript.rows import Row, RowKind
 from app.ui.transcript.stage import Stage, column_for
@@ -52,6 +53,8 @@ class Transcript(QAbstractScrollArea):
         action_requested(object): a `MessageAction`; the transcript itself changes nothing.
         typed(str): text was typed while the transcript had the keyboard; it belongs in the
             composer.
+
+    Attribute ``places`` finds a text in the conversation.
     """
 
     action_requested = Signal(object)
@@ -84,6 +87,7 @@ class Transcript(QAbstractScrollArea):
         self._stage = Stage(self, self.viewport(), self._flow, self, clock)
         self._stage.worked.connect(self.lay_out)
         self._navigator = Navigator(self, self._flow, self._stage)
+        self.places = Places(self, self._flow, self._stage, self._navigator)
         self._acts = Acts(self, self._flow, self._stage)
         self._end_button = EndButton(self, self.viewport())
         self._end_button.clicked.connect(self.scroll_to_end)
@@ -245,7 +249,7 @@ class Transcript(QAbstractScrollArea):
 
     def reveal_text(self, message_id: str, needle: str) -> None:
         """Bring the first place in a message that has a text into view and select it there."""
-        self._navigator.reveal_text(message_id, needle)
+        self.places.show(message_id, needle)
 
     def close_workers(self) -> None:
         """End the threads; call it before the program ends."""

@@ -1,0 +1,235 @@
+"""Places of a text in a conversation: how many each message has, and one of them brought into view.
+
+A message that was not looked at is not parsed to be counted: its source is. Once it is opened the
+text that is shown is counted, which is less where the source says what nobody sees (addresses of
+links, marks). Texts are compared by full case folding, here and in what is drawn alike.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from PySide6.QtGui import QTextCursor, QTextDocument
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
+from shiboken6 import isValid
+
+from app.ui.transcript.blocks import Paragraph, Span
+from app.ui.transcript.code_text import shown_code
+from app.ui.transcript.entry import Entry
+from app.ui.transcript.items import MessageView
+from app.ui.transcript.rows import Row, RowKind
+
+if TYPE_CHECKING:
+    from app.ui.transcript.flow import Flow
+    from app.ui.transcript.navigation import Navigator
+    from app.ui.transcript.stage import Stage
+    from app.ui.transcript.view import Transcript
+
+__all__ = ["Places", "find_place", "select_place", "shown_text"]
+
+_OBJECT: Final = "\ufffc"
+_ROLES: Final = ("user", "assistant")
+
+
+def _fold(text: str) -> str:
+    return text.casefold().replace("\u00a0", " ")
+
+
+def _count(text: str, needle: str) -> int:
+    """Return how many places a text has; ``needle`` is folded and not empty."""
+    return _fold(text).count(needle)
+
+
+def _place(text: str, needle: str, number: int) -> tuple[int, int] | None:
+    """Return where place ``number`` (from 0) begins and ends in a text, in characters."""
+    folded, wanted = _fold(text), _fold(needle)
+    at = -len(wanted)
+    for _ in range(number + 1):
+        at = folded.find(wanted, at + len(wanted))
+        if at < 0 or not wanted:
+            return None
+    end = at + len(wanted)
+    if len(folded) == len(text):
+        return at, end
+    # Some characters became several, as sharp s does.
+    origin = [index for index, char in enumerate(text) for _ in char.casefold()]
+    return origin[at], origin[end - 1] + 1
+
+
+def find_place(document: QTextDocument, needle: str, number: int) -> QTextCursor:
+    """Return a cursor that selects place ``number`` (from 0), a null one where there is none."""
+    text = document.toPlainText()
+    found = _place(text, needle, number)
+    if found is None:
+        return QTextCursor()
+    # Qt counts in halves of UTF-16.
+    start, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in found)
+    cursor = QTextCursor(document)
+    cursor.setPosition(start)
+    cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+    return cursor
+
+
+def select_place(view: QTextEdit | QPlainTextEdit, needle: str, number: int) -> int:
+    """Select a place and scroll to it sideways; return its top on the view's viewport, in pixels.
+
+    Where there is none, nothing is selected any more and 0 is returned.
+    """
+    found = find_place(view.document(), needle, number)
+    if found.isNull():
+        cursor = view.textCursor()
+        if cursor.hasSelection():
+            cursor.clearSelection()
+            view.setTextCursor(cursor)
+        return 0
+    start = QTextCursor(found)
+    start.setPosition(found.selectionStart())
+    for cursor in (start, found):  # both its ends, where there is room for both
+        view.setTextCursor(cursor)
+        view.ensureCursorVisible()
+    return view.cursorRect(start).top()
+
+
+def _drawn(spans: tuple[Span, ...]) -> str:
+    return "".join(_OBJECT if span.math else span.text for span in spans)
+
+
+def shown_text(row: Row) -> str:
+    """Return the text that a row draws, in the order in which it stands in its document."""
+    content = row.content
+    match row.kind:
+        case RowKind.TEXT:
+            return "\n".join(_drawn(b.spans) if isinstance(b, Paragraph) else "" for b in content)
+        case RowKind.TABLE:
+            lines = content.rows if content.first else (content.header, *content.rows)
+            return "\n".join(_drawn(cell) for line in lines for cell in line)
+        case RowKind.CODE:
+            return shown_code(content.text)
+        case RowKind.FORMULA:
+            return str(content.text)
+        case RowKind.BUBBLE:
+            return str(content.text)
+        case RowKind.NOTE | RowKind.CUT:
+            # Below a reply the row's content is the reply, whose text stands above.
+            return "" if content.role in _ROLES else str(content.text)
+        case _:
+            return ""
+
+
+class Places:
+    """Counts, and shows one place at a time."""
+
+    def __init__(
+        self, transcript: Transcript, flow: Flow, stage: Stage, navigator: Navigator
+    ) -> None:
+        self._transcript = transcript
+        self._flow = flow
+        self._stage = stage
+        self._navigator = navigator
+        self._selected: Any = None  # the widget in which a place is selected
+        self._needle = ""
+        self._known: dict[str, tuple[MessageView, tuple[bool, ...], int]] = {}
+
+    def counts(self, needle: str) -> list[tuple[str, int]]:
+        """Return the messages that have a text, from the first on, and at how many places.
+
+        Parses and lays out nothing: of a message that was never near the view the source counts.
+        """
+        folded = _fold(needle.strip())
+        if folded != self._needle:
+            self._needle = folded
+            self._known.clear()
+        if not folded:
+            return []
+        opened = {e.view.id: e for e in self._flow.entries.made() if e.is_open and not e.editing}
+        found: list[tuple[str, int]] = []
+        for view in reversed(tuple(self._flow.entries.views())):
+            count = self._count_of(view, opened.get(view.id))
+            if count:
+                found.append((view.id, count))
+        return found
+
+    def _count_of(self, view: MessageView, entry: Entry | None) -> int:
+        if view.role not in _ROLES:
+            return 0
+        state = (entry is not None, entry is not None and entry.unfolded)
+        known = self._known.get(view.id)
+        if known is not None and known[0] is view and known[1] == state:
+            return known[2]
+        if entry is None or view.role == "user":
+            count = _count(view.text, self._needle)
+        else:
+            count = sum(_count(shown_text(row), self._needle) for row in entry.rows)
+        if view.reasoning and not state[1]:
+            count += _count(view.reasoning, self._needle)
+        self._known[view.id] = view, state, count
+        return count
+
+    def read(self, message_id: str) -> int:
+        """Parse a message; return at how many places it shows what was counted last."""
+        entry = self._flow.find(message_id)
+        if entry is None:
+            return 0
+        if not entry.is_open:
+            self._stage.changed(entry, [], entry.open() or [])
+        return self._count_of(entry.view, entry) if self._needle else 0
+
+    def show(self, message_id: str, needle: str, number: int = 0) -> bool:
+        """Bring place ``number`` (from 0) of a message into view and select it there.
+
+        What is folded is unfolded for it. Returns whether there is such a place; where there is
+        none the message's beginning comes into view.
+        """
+        entry = self._flow.find(message_id)
+        if entry is None:
+            return False
+        if self._selected is not None and isValid(self._selected):
+            self._selected.select_text("")
+        self._selected = None
+        self.read(message_id)
+        found = self._row_of(entry, _fold(needle.strip()), number)
+        row, within = found or (entry.rows[0], 0)
+        if not row.expanded:
+            row.expanded = True
+            self._stage.changed(entry, [row], [])
+        third = self._transcript.viewport().height() // 3
+        self._flow.scroll_to_row(entry, row, third)
+        self._transcript.lay_out(whole=True)
+        self._navigator.set_current(message_id)
+        if found is not None and hasattr(row.widget, "select_text"):
+            self._selected = row.widget
+            down = row.widget.select_text(needle.strip(), within)
+            self._flow.scroll_to_row(entry, row, third - down)
+            self._transcript.lay_out()
+        return found is not None
+
+    def _row_of(self, entry: Entry, needle: str, number: int) -> tuple[Row, int] | None:
+        """Return the row of a place and which of the row's places it is."""
+        if not needle:
+            return None
+        thought = 0 if entry.unfolded else _count(entry.view.reasoning, needle)
+        if number < thought:
+            entry.unfolded = True
+            self._sync(entry, again=RowKind.REASONING)
+            thought = 0
+        left = number - thought
+        found = self._row_with(entry, needle, left)
+        if found is None and entry.view.role == "user" and not entry.whole:
+            entry.whole = True
+            self._sync(entry)
+            found = self._row_with(entry, needle, left)
+        return found
+
+    @staticmethod
+    def _row_with(entry: Entry, needle: str, left: int) -> tuple[Row, int] | None:
+        for row in entry.rows:
+            here = _count(shown_text(row), needle)
+            if left < here:
+                return row, left
+            left -= here
+        return None
+
+    def _sync(self, entry: Entry, again: RowKind | None = None) -> None:
+        changed, gone = entry.sync()
+        changed.extend(row for row in entry.rows if row.kind is again and row not in changed)
+        self._stage.changed(entry, changed, gone)

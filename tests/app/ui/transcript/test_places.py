@@ -1,0 +1,101 @@
+"""Places of a text: counted by message, shown one by one wherever they stand."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QTextDocument
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
+
+from app.ui.transcript.items import MessageView
+from app.ui.transcript.places import find_place
+from app.ui.transcript.view import Transcript
+
+
+def _selection(view: Transcript) -> tuple[str, int, int]:
+    """Return the one selected text and where it stands on the viewport."""
+    edits: list[QTextEdit | QPlainTextEdit] = [
+        *view.findChildren(QTextEdit),
+        *view.findChildren(QPlainTextEdit),
+    ]
+    (edit,) = (e for e in edits if e.textCursor().hasSelection() and e.isVisible())
+    start = edit.textCursor()
+    start.setPosition(start.selectionStart())
+    at = edit.viewport().mapTo(view.viewport(), edit.cursorRect(start).center())
+    assert edit.viewport().rect().contains(edit.cursorRect(start).center())
+    assert edit.cursorRect().left() <= edit.viewport().width() + 2  # a cursor at the very edge
+    return edit.textCursor().selectedText(), at.x(), at.y()
+
+
+@pytest.mark.parametrize(
+    ("text", "needle", "places"),
+    [
+        ("a ship, A SHIP", "ship", ["ship", "SHIP"]),
+        ("Straße STRASSE", "strasse", ["Straße", "STRASSE"]),
+        ("😀 мир 😀 МИР", "мир", ["мир", "МИР"]),
+        ("العربية و العربية", "العربية", ["العربية", "العربية"]),
+        ("two\u00a0words", "two words", ["two words"]),
+        ("aaaa", "aa", ["aa", "aa"]),
+        ("none", "keel", []),
+    ],
+)
+def test_places_of_a_document(text: str, needle: str, places: list[str]) -> None:
+    document = QTextDocument(text)
+    found: list[str] = []
+    while not (cursor := find_place(document, needle, len(found))).isNull():
+        found.append(cursor.selectedText().replace("\u00a0", " "))
+    assert found == places
+
+
+def test_what_is_not_shown_counts_until_it_is_read(view: Transcript) -> None:
+    linked = MessageView("far", "assistant", "A [keel](https://keel.example) and a ke*el*.")
+    view.set_messages([linked, *(MessageView(f"m{i}", "user", "word\n" * 9) for i in range(200))])
+    assert view.places.counts("keel") == [("far", 2)]  # of the source
+    assert view.places.read("far") == 2  # the shown ones: one in the address, one by marks
+    assert view.places.counts("https") == []
+    assert view.places.counts("  ") == []
+
+
+def test_notices_are_no_places_and_reasoning_is_unfolded(view: Transcript) -> None:
+    view.set_messages(
+        [
+            MessageView("a", "notice", "ship"),
+            MessageView("b", "assistant", "A ship.", reasoning="SHIPs, a ship", note="Stopped"),
+        ]
+    )
+    assert view.places.counts("ship") == [("b", 3)]
+    for number, text in ((2, "ship"), (0, "SHIP"), (1, "ship")):
+        assert view.places.show("b", "ship", number)
+        assert _selection(view)[0] == text
+    assert view.places.counts("ship") == [("b", 3)]
+    assert not view.places.show("b", "ship", 3)
+
+
+def test_places_in_long_code_and_tables_come_into_view(view: Transcript) -> None:
+    code = "\n".join(f"{'x' * (300 if i == 140 else 3)} = keel" for i in range(150))
+    cells = "\n".join(f"| {i} | {'wide ' * 40} | {'wide ' * 40} | the Keel |" for i in range(40))
+    table = f"| no | a | b | keel |\n|---|---|---|---|\n{cells}"
+    view.set_messages(
+        [
+            MessageView("a", "assistant", f"```\n{code}\n```\n\n{table}"),
+            *(MessageView(f"m{i}", "user", "word") for i in range(50)),
+        ]
+    )
+    assert view.places.read("a") == 0  # nothing is looked for yet
+    assert view.places.counts("keel") == [("a", 150 + 41)]
+    for number, text in ((0, "keel"), (140, "keel"), (149, "keel"), (150, "keel"), (190, "Keel")):
+        assert view.places.show("a", "KEEL", number)
+        found, x, y = _selection(view)
+        assert found == text
+        assert 0 <= x < view.viewport().width()
+        assert 0 <= y < view.viewport().height()
+
+
+def test_a_long_chat_is_counted_without_being_parsed(view: Transcript) -> None:
+    view.set_messages(
+        [MessageView(f"m{i}", "assistant", f"The *keel* of {i}, a keel") for i in range(5000)]
+    )
+    before = len(list(view._flow.entries.made()))
+    assert sum(count for _, count in view.places.counts("keel")) == 10_000
+    assert len(list(view._flow.entries.made())) == before
+    assert view.places.show("m7", "keel", 1)
+    assert len(list(view._flow.entries.made())) < before + 100
