@@ -8,7 +8,6 @@ from PySide6.QtCore import (
     QAbstractTableModel,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -31,12 +30,12 @@ from app.ui.downloads.views import FileView
 from app.ui.icons import draw_icon
 from app.ui.models import words
 from app.ui.models.delegate import VERDICT_TOKENS
+from app.ui.painted_list import Index, paint_ground
 from app.ui.theme import Theme, ThemeManager
 from inspector.widgets.drawing import draw_text
 
 __all__ = ["FileTable"]
 
-_Index: TypeAlias = QModelIndex | QPersistentModelIndex
 _NO_INDEX: Final = QModelIndex()
 _ROLE: Final = int(Qt.ItemDataRole.UserRole)
 _ROW_PX: Final = 46
@@ -71,13 +70,13 @@ class _Model(QAbstractTableModel):
         self.rows = list(rows)
         self.endResetModel()
 
-    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+    def rowCount(self, parent: Index = _NO_INDEX) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
-    def columnCount(self, parent: _Index = _NO_INDEX) -> int:
+    def columnCount(self, parent: Index = _NO_INDEX) -> int:
         return 0 if parent.isValid() else len(_COLUMNS)
 
-    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
         if not index.isValid():
             return None
         row = self.rows[index.row()]
@@ -150,11 +149,11 @@ class _Delegate(QStyledItemDelegate):
         super().__init__(view)
         self._themes = themes
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: _Index) -> QSize:
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
         theme = self._themes.theme
         return QSize(theme.px(40), theme.px(_ROW_PX))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme = self._themes.theme
         row: FileView = index.data(_ROLE)
         column = _COLUMNS[index.column()]
@@ -300,7 +299,7 @@ class FileTable(QTreeView):
         super().resizeEvent(event)
         self._fit_columns()
 
-    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def drawRow(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Draw a row's ground and the line below it, then its cells."""
         theme = self._themes.theme
         selected = self.selectionModel().isRowSelected(index.row(), _NO_INDEX)
@@ -312,14 +311,8 @@ class FileTable(QTreeView):
             QRectF(rect.left(), rect.bottom() - 0.5, rect.width(), 1), theme.colour("line")
         )
         box = rect.adjusted(1, 2, -1, -3)
-        if selected or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("raised" if selected else "hover"))
-            painter.drawRoundedRect(box, theme.px(8), theme.px(8))
-        if selected and self.hasFocus():
-            painter.setPen(theme.colour("accent"))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(8), theme.px(8))
+        focused = selected and self.hasFocus()
+        paint_ground(painter, theme, box, 8, raised=selected, hovered=hovered, ringed=focused)
         painter.restore()
         super().drawRow(painter, option, index)
 

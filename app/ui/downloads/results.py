@@ -6,9 +6,7 @@ from typing import Any, Final
 
 from PySide6.QtCore import (
     QAbstractListModel,
-    QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QRectF,
     QSize,
     Qt,
@@ -16,8 +14,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -25,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.downloads.views import ResultView
+from app.ui.painted_list import Index, PaintedList, paint_ground
 from app.ui.theme import Theme, ThemeManager
 from inspector.widgets.drawing import draw_text
 
@@ -32,7 +29,6 @@ __all__ = ["ResultList"]
 
 _ROLE: Final = int(Qt.ItemDataRole.UserRole)
 _ROW_PX: Final = 68
-_Index = QModelIndex | QPersistentModelIndex
 
 
 class _Model(QAbstractListModel):
@@ -45,10 +41,10 @@ class _Model(QAbstractListModel):
         self.rows = rows
         self.endResetModel()
 
-    def rowCount(self, parent: _Index | None = None) -> int:
+    def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.rows)
 
-    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
         if not index.isValid():
             return None
         row = self.rows[index.row()]
@@ -66,17 +62,26 @@ class _Delegate(QStyledItemDelegate):
         self._themes = themes
         self._view = view
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: _Index) -> QSize:
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
         theme = self._themes.theme
         return QSize(theme.px(120), theme.px(_ROW_PX))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme = self._themes.theme
         row: ResultView = index.data(_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setLayoutDirection(option.direction)
-        self._paint_ground(painter, theme, option, is_open=row.key == self._view.opened)
+        focused = bool(option.state & QStyle.StateFlag.State_Selected) and self._view.hasFocus()
+        paint_ground(
+            painter,
+            theme,
+            QRectF(option.rect).adjusted(1, 1, -1, -1),
+            8,
+            raised=row.key == self._view.opened,
+            hovered=bool(option.state & QStyle.StateFlag.State_MouseOver),
+            ringed=focused,
+        )
         inner = QRectF(option.rect).adjusted(theme.px(10), theme.px(5), -theme.px(10), -theme.px(5))
         flip = option.direction == Qt.LayoutDirection.RightToLeft
         third = inner.height() / 3
@@ -98,21 +103,6 @@ class _Delegate(QStyledItemDelegate):
             draw_text(painter, line, shown)
         painter.restore()
 
-    def _paint_ground(
-        self, painter: QPainter, theme: Theme, option: QStyleOptionViewItem, *, is_open: bool
-    ) -> None:
-        chosen = self._view.hasFocus() and bool(option.state & QStyle.StateFlag.State_Selected)
-        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
-        rect = QRectF(option.rect).adjusted(1, 1, -1, -1)
-        if is_open or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("raised" if is_open else "hover"))
-            painter.drawRoundedRect(rect, theme.px(8), theme.px(8))
-        if chosen:
-            painter.setPen(theme.colour("accent"))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(8), theme.px(8))
-
     def _paint_tag(
         self, painter: QPainter, theme: Theme, rect: QRectF, tag: str, *, flip: bool
     ) -> QRectF:
@@ -132,7 +122,7 @@ class _Delegate(QStyledItemDelegate):
         return rect.adjusted(gap, 0, 0, 0) if flip else rect.adjusted(0, 0, -gap, 0)
 
 
-class ResultList(QListView):
+class ResultList(PaintedList):
     """Repositories; Enter or a click opens one.
 
     Signals:
@@ -142,18 +132,13 @@ class ResultList(QListView):
     opened_changed = Signal(str)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(themes, parent)
         self.opened = ""
-        self.setProperty("kind", "plain")
         self.setAccessibleName(self.tr("Repositories found"))
         self._model = _Model(self)
         self.setModel(self._model)
         self.setItemDelegate(_Delegate(themes, self))
         self.setUniformItemSizes(True)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMouseTracking(True)
-        themes.changed.connect(self.doItemsLayout)
 
     def set_rows(self, rows: tuple[ResultView, ...]) -> None:
         """Show other repositories, from the top."""

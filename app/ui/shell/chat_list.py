@@ -8,7 +8,6 @@ from datetime import date
 from PySide6.QtCore import (
     QAbstractItemModel,
     QModelIndex,
-    QPersistentModelIndex,
     QPoint,
     QRect,
     QRectF,
@@ -21,7 +20,6 @@ from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLineEdit,
-    QListView,
     QMenu,
     QStyle,
     QStyledItemDelegate,
@@ -30,13 +28,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.icons import draw_icon
+from app.ui.painted_list import Index, PaintedList, leading_side, paint_ground
 from app.ui.shell.chat_list_model import ENTRY_ROLE, ChatListModel
 from app.ui.shell.views import ChatEntry
 from app.ui.theme import ThemeManager
 
 __all__ = ["ChatList"]
-
-_Index = QModelIndex | QPersistentModelIndex
 
 
 class _ChatDelegate(QStyledItemDelegate):
@@ -48,18 +45,17 @@ class _ChatDelegate(QStyledItemDelegate):
         self._view = view
         self.measure()
 
-    def sizeHint(self, _option: QStyleOptionViewItem, index: _Index) -> QSize:
+    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
         # Asked for every row of the list at each change of it.
         return self._group_size if self._view.chats.is_group(index.row()) else self._chat_size
 
-    @Slot()
     def measure(self) -> None:
         """Take the heights of rows from the theme."""
         theme = self._themes.theme
         self._group_size = QSize(0, theme.px(33))
         self._chat_size = QSize(0, theme.px(34))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry: ChatEntry | None = index.data(ENTRY_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -76,25 +72,19 @@ class _ChatDelegate(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(theme.colour("faint"))
         rect: QRect = option.rect.adjusted(theme.px(6), 0, -theme.px(6), -theme.px(5))
-        painter.drawText(rect, int(Qt.AlignmentFlag.AlignBottom | _leading(option)), title.upper())
+        painter.drawText(
+            rect, int(Qt.AlignmentFlag.AlignBottom | leading_side(option)), title.upper()
+        )
 
     def _paint_chat(
         self, painter: QPainter, option: QStyleOptionViewItem, entry: ChatEntry
     ) -> None:
         theme = self._themes.theme
-        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
-        radius = theme.px(7)
         is_open = entry.key == self._view.open_key
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
         focused = bool(option.state & QStyle.StateFlag.State_Selected and self._view.hasFocus())
-        painter.setPen(Qt.PenStyle.NoPen)
-        if is_open or hovered:
-            painter.setBrush(theme.colour("raised" if is_open else "hover"))
-            painter.drawRoundedRect(box, radius, radius)
-        if focused:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(theme.colour("accent"))
-            painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        paint_ground(painter, theme, box, 7, raised=is_open, hovered=hovered, ringed=focused)
 
         text = option.rect.adjusted(theme.px(8), 0, -theme.px(8), 0)
         mirrored = option.direction == Qt.LayoutDirection.RightToLeft
@@ -122,11 +112,11 @@ class _ChatDelegate(QStyledItemDelegate):
         )
         # A title keeps the order of its own script, and its ellipsis stands at its own end.
         painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter | _leading(option)), shown)
+        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter | leading_side(option)), shown)
         painter.setLayoutDirection(option.direction)
 
     def createEditor(
-        self, parent: QWidget, _option: QStyleOptionViewItem, _index: _Index
+        self, parent: QWidget, _option: QStyleOptionViewItem, _index: Index
     ) -> QWidget:
         editor = QLineEdit(parent)
         editor.setObjectName("renameEdit")
@@ -134,19 +124,12 @@ class _ChatDelegate(QStyledItemDelegate):
         editor.setMaxLength(200)
         return editor
 
-    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: _Index) -> None:
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
         assert isinstance(editor, QLineEdit)
         model.setData(index, editor.text(), int(Qt.ItemDataRole.EditRole))
 
 
-def _leading(option: QStyleOptionViewItem) -> Qt.AlignmentFlag:
-    """Return the side where the window's reading begins, whatever a title's own direction is."""
-    mirrored = option.direction == Qt.LayoutDirection.RightToLeft
-    side = Qt.AlignmentFlag.AlignRight if mirrored else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignAbsolute
-
-
-class ChatList(QListView):
+class ChatList(PaintedList):
     """Conversations by day. Arrow keys move, Enter or a click opens.
 
     Signals:
@@ -170,23 +153,17 @@ class ChatList(QListView):
     delete_requested = Signal(str)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "plain")
+        super().__init__(themes, parent)
         self.setAccessibleName(self.tr("Chats"))
         self._themes = themes
         self._open_key = ""
         self._model = ChatListModel(self)
         self._model.renamed.connect(self.rename_requested)
         self.setModel(self._model)
-        delegate = _ChatDelegate(themes, self)
-        self.setItemDelegate(delegate)
+        self._delegate = _ChatDelegate(themes, self)
+        self.setItemDelegate(self._delegate)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMouseTracking(True)
         self.clicked.connect(self._on_clicked)
-        themes.changed.connect(delegate.measure)
-        themes.changed.connect(self.doItemsLayout)
 
     @property
     def open_key(self) -> str:
@@ -282,6 +259,11 @@ class ChatList(QListView):
         key = self._key_at(index)
         if key:
             self.chat_selected.emit(key)
+
+    @Slot()
+    def _follow_theme(self) -> None:
+        self._delegate.measure()
+        super()._follow_theme()
 
     def _mark(self, key: str) -> None:
         index = self._model.index_of(key)

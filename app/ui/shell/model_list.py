@@ -9,7 +9,6 @@ from PySide6.QtCore import (
     QEvent,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -18,8 +17,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFont, QHelpEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -29,6 +26,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.icons import draw_icon
 from app.ui.numbers import grouped
+from app.ui.painted_list import Index, PaintedList, paint_ground
 from app.ui.shell.views import ModelEntry
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
@@ -36,7 +34,6 @@ from gguf_tools.units import format_bytes
 __all__ = ["ModelList", "matches"]
 
 _ENTRY_ROLE = int(Qt.ItemDataRole.UserRole)
-_Index = QModelIndex | QPersistentModelIndex
 
 
 def matches(entry: ModelEntry, query: str) -> bool:
@@ -65,10 +62,10 @@ class _Model(QAbstractListModel):
         self.shown = [entry for entry in self._all if matches(entry, self._query)]
         self.endResetModel()
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.shown)
 
-    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
         if not index.isValid():
             return None
         entry = self.shown[index.row()]
@@ -104,7 +101,7 @@ class _Delegate(QStyledItemDelegate):
         self._themes = themes
         self._view = view
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: _Index) -> QSize:
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
         return QSize(0, self._themes.theme.px(48))
 
     def settings_rect(self, rect: QRect, *, mirrored: bool) -> QRect:
@@ -119,7 +116,7 @@ class _Delegate(QStyledItemDelegate):
             button.moveRight(rect.right() - gap)
         return button
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme = self._themes.theme
         entry: ModelEntry = index.data(_ENTRY_ROLE)
         mirrored = option.direction == Qt.LayoutDirection.RightToLeft
@@ -130,12 +127,8 @@ class _Delegate(QStyledItemDelegate):
         active = self._view.hasFocus() or self._view.focusPolicy() == Qt.FocusPolicy.NoFocus
         selected = active and bool(option.state & QStyle.StateFlag.State_Selected)
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
-        if selected or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("raised" if selected else "hover"))
-            painter.drawRoundedRect(
-                QRectF(option.rect).adjusted(1, 1, -1, -1), theme.px(8), theme.px(8)
-            )
+        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        paint_ground(painter, theme, box, 8, raised=selected, hovered=hovered)
         inner: QRect = option.rect.adjusted(theme.px(10), theme.px(7), -theme.px(10), -theme.px(7))
         if entry.problem is None and (selected or hovered):
             button = self.settings_rect(option.rect, mirrored=mirrored)
@@ -203,7 +196,7 @@ class _Delegate(QStyledItemDelegate):
             draw_icon(painter, "check", theme.css("good"), check)
 
 
-class ModelList(QListView):
+class ModelList(PaintedList):
     """Models with a search; Enter or a click chooses.
 
     Signals:
@@ -215,18 +208,13 @@ class ModelList(QListView):
     load_settings_requested = Signal(str)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "plain")
+        super().__init__(themes, parent)
         self.setAccessibleName(self.tr("Models"))
         self._model = _Model(self)
         self._delegate = _Delegate(themes, self)
         self.setModel(self._model)
         self.setItemDelegate(self._delegate)
         self.setUniformItemSizes(True)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMouseTracking(True)
-        themes.changed.connect(self.doItemsLayout)
 
     def set_entries(self, entries: tuple[ModelEntry, ...]) -> None:
         """Show models, keeping the chosen row where it still exists."""

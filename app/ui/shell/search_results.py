@@ -8,7 +8,6 @@ from PySide6.QtCore import (
     QAbstractListModel,
     QModelIndex,
     QObject,
-    QPersistentModelIndex,
     QPointF,
     QRect,
     QRectF,
@@ -19,14 +18,13 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
 
+from app.ui.painted_list import Index, PaintedList, leading_side, paint_ground
 from app.ui.shell.views import SearchHit
 from app.ui.theme import ThemeManager
 
@@ -34,7 +32,6 @@ __all__ = ["SearchResults", "shortened"]
 
 HIT_ROLE = int(Qt.ItemDataRole.UserRole)
 _LEAD_CHARS = 18
-_Index = QModelIndex | QPersistentModelIndex
 
 
 def shortened(hit: SearchHit) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -60,10 +57,10 @@ class _HitModel(QAbstractListModel):
         self.hits = hits
         self.endResetModel()
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self.hits)
 
-    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
         if not index.isValid():
             return None
         hit = self.hits[index.row()]
@@ -81,20 +78,18 @@ class _HitDelegate(QStyledItemDelegate):
         super().__init__(view)
         self._themes = themes
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: _Index) -> QSize:
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
         return QSize(0, self._themes.theme.px(66))
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme = self._themes.theme
         hit: SearchHit = index.data(HIT_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         current = bool(option.state & QStyle.StateFlag.State_Selected)
-        if current or option.state & QStyle.StateFlag.State_MouseOver:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("raised" if current else "hover"))
-            radius = theme.px(7)
-            painter.drawRoundedRect(QRectF(option.rect).adjusted(1, 1, -1, -1), radius, radius)
+        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
+        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        paint_ground(painter, theme, box, 7, raised=current, hovered=hovered)
         inner: QRect = option.rect.adjusted(theme.px(8), theme.px(6), -theme.px(8), -theme.px(4))
         title_font = theme.font(13, QFont.Weight.Medium)
         painter.setFont(title_font)
@@ -103,7 +98,7 @@ class _HitDelegate(QStyledItemDelegate):
             hit.title, Qt.TextElideMode.ElideRight, inner.width()
         )
         painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-        painter.drawText(inner, int(Qt.AlignmentFlag.AlignTop | _leading(option)), title)
+        painter.drawText(inner, int(Qt.AlignmentFlag.AlignTop | leading_side(option)), title)
         inner.setTop(inner.top() + painter.fontMetrics().lineSpacing() + theme.px(2))
         self._paint_snippet(painter, option, hit, inner)
         painter.restore()
@@ -117,7 +112,7 @@ class _HitDelegate(QStyledItemDelegate):
         wrap = QTextOption()
         wrap.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         wrap.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-        wrap.setAlignment(_leading(option))
+        wrap.setAlignment(leading_side(option))
         layout.setTextOption(wrap)
         formats = []
         for start, length in marks:
@@ -143,14 +138,7 @@ class _HitDelegate(QStyledItemDelegate):
         layout.draw(painter, QPointF(rect.topLeft()))
 
 
-def _leading(option: QStyleOptionViewItem) -> Qt.AlignmentFlag:
-    """Return the side where the window's reading begins, whatever a title's own direction is."""
-    mirrored = option.direction == Qt.LayoutDirection.RightToLeft
-    side = Qt.AlignmentFlag.AlignRight if mirrored else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignAbsolute
-
-
-class SearchResults(QListView):
+class SearchResults(PaintedList):
     """The list of places found.
 
     Signals:
@@ -160,18 +148,13 @@ class SearchResults(QListView):
     hit_selected = Signal(str, str)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "plain")
+        super().__init__(themes, parent)
         self.setAccessibleName(self.tr("Places found"))
         self._model = _HitModel(self)
         self.setModel(self._model)
         self.setItemDelegate(_HitDelegate(themes, self))
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # moved through from the search field
         self.clicked.connect(self._on_clicked)
-        themes.changed.connect(self.doItemsLayout)
 
     def set_hits(self, hits: tuple[SearchHit, ...]) -> None:
         """Show places, with the first one chosen."""
