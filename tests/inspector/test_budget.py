@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from gguf_tools.plan import Plan
+from gguf_tools.facts import read_facts
+from gguf_tools.plan import Plan, make_plan
+from gguf_tools.settings import LoadSettings
 from inspector.budget import budgets
 from inspector.plan_errors import device_of_buffer, plan_errors, worst_error
 from inspector.session import Session
 from inspector.views import BudgetView
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.inspector.conftest import GIB, MIB, buffer, card, cpu, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
@@ -295,3 +299,21 @@ def test_memory_that_a_driver_moved(plan_of: PlanOf) -> None:
     session.memory(msgspec.structs.replace(seen, devices=devices))
     gpu = next(item for item in budgets(session) if item.name == "RTX 4090")
     assert gpu.note == "The driver keeps 3.00 GiB of this device's memory in system memory."
+
+
+def test_a_draft_has_its_own_part(tmp_path: Path) -> None:
+    facts, draft = (
+        read_facts(write_tiny_model(tmp_path / f"{layers}.gguf", TinyModel(layers=layers)))
+        for layers in (4, 2)
+    )
+    plan = make_plan(facts, LoadSettings(context=2048, draft=draft), machine())
+    assert plan.memory.draft is not None
+    session = Session()
+    session.planned(plan)
+    (budget,) = budgets(session)
+    (part,) = [item for item in budget.segments if item.kind == "draft"]
+    assert part.size_bytes == plan.memory.draft.total_bytes > 0
+    assert part.basis == "planned"
+    assert session.plan is not None
+    assert part.formula == session.plan.draft != ""
+    assert budget.used_bytes + size(budget, "free") == 16 * GIB

@@ -179,3 +179,12 @@ def test_what_the_processor_read_alone(plan_of: PlanOf) -> None:
 )
 def test_on_what_a_prediction_rests(fit: DecodeFit | None, words: str) -> None:
     assert fit_words(fit) == words
+
+
+def test_a_rate_too_slow_to_tell_the_parts_apart(plan_of: PlanOf) -> None:
+    # A computer that slept during the only long reply: its time says nothing of the cache.
+    plan = plan_of(model=BIG, n_ctx=8192)
+    short = [at(plan, 0, 1.3, 1.3), at(plan, 0, 1.3, 1.3)]
+    fit = fit_decode(plan, [*short, DecodeSample(8000, 10_000.0)], key_of(plan))
+    assert fit is not None
+    assert fit.weights == fit.cache == pytest.approx(1.3)

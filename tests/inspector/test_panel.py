@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from gguf_tools.facts import ModelFacts
+from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import cpu_only
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
@@ -15,6 +16,7 @@ from inspector.panel import metadata_rows, panel_view, verify_line
 from inspector.planner_examples import model_named
 from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
 from inspector.session import Session, replayed
+from tests.helpers.families import FAMILIES
 from tests.inspector.conftest import MIB, buffer, card, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
@@ -238,3 +240,12 @@ def test_what_is_unknown_of_room_is_not_shown() -> None:
     growth = panel_view(session).growth
     assert growth is not None
     assert (growth.budget_bytes, growth.fitting_conversations) == (None, None)
+
+
+def test_an_encoder_keeps_nothing_that_grows(tmp_path: Path) -> None:
+    facts = read_facts(FAMILIES["encoder"].builder().write(tmp_path / "encoder.gguf"))
+    session = Session()
+    session.planned(make_plan(facts, LoadSettings(context=512), machine()))
+    assert session.plan is not None
+    assert session.plan.state_bytes == sum(item.kv_bytes for item in session.plan.devices) == 0
+    assert panel_view(session).growth is None

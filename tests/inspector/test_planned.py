@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from gguf_tools.facts import ModelFacts
+from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from gguf_tools.typed import typed_facts
@@ -18,6 +20,7 @@ from inspector.planned import (
     step_point,
 )
 from inspector.planner_examples import model_named
+from tests.helpers.families import FAMILIES
 from tests.inspector.conftest import card, cpu, machine
 
 PlanOf = Callable[..., Plan]
@@ -176,3 +179,16 @@ def test_a_table_that_is_both_counts_as_the_output(facts_of: Callable[..., Model
     table = facts.header.tensors["token_embd.weight"].size_bytes
     norm = facts.header.tensors["output_norm.weight"].size_bytes
     assert record.layers[-1].size_bytes == table + norm
+
+
+def test_a_type_for_both_is_that_of_the_keys(tmp_path: Path) -> None:
+    # Latent attention keeps one row for K and V.
+    facts = read_facts(FAMILIES["latent"].builder().write(tmp_path / "latent.gguf"))
+    load = LoadSettings(context=512, type_k="q8_0", type_v="f16")
+    (refused,) = [
+        item
+        for item in plan_record(make_plan(facts, load, machine())).findings
+        if any("one type for K and V" in fix.text for fix in item.fixes)
+    ]
+    assert refused.fixes[0].changes == {"type_v": "q8_0"}
+    assert make_plan(facts, replace(load, type_v="q8_0"), machine()).refusal is None

@@ -351,3 +351,43 @@ def test_a_prediction_without_a_bandwidth_is_no_judgement(plan_of: PlanOf) -> No
     session.planned(plan_of(machine(host=cpu(bandwidth_bytes_per_s=None)), n_ctx=2048))
     session.conversation([turn(loaded(session))])
     assert judge(session).kind == "unknown"
+
+
+def test_a_device_of_unknown_bandwidth_is_not_blamed(session: Session) -> None:
+    plan = session.plan
+    assert plan is not None
+    known = plan.devices[0]
+    unknown = msgspec.structs.replace(known, name="CUDA0", bandwidth_bytes_per_s=None)
+    idle = msgspec.structs.replace(known, name="CUDA1", weights_bytes=0)
+    session.plan = msgspec.structs.replace(plan, devices=(known, unknown, idle))
+    assert at_rate(session, 150) == "above"
+    assert judge(session).causes == (
+        "The 40.0 GB/s of CPU was measured while the machine may have been busy.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        (
+            FitRecord(own=True, count=1, deepest=1200, spread=0.1, runs=1),
+            "By 1 measured rate of 1 run of this model on this computer, up to 1,200 tokens deep.",
+        ),
+        (
+            FitRecord(own=True, count=12, deepest=900, spread=0.1, runs=3),
+            "By 12 measured rates of 3 runs of this model on this computer, up to 900 tokens deep.",
+        ),
+        (
+            FitRecord(own=False, count=2, deepest=900, spread=0.1),
+            "By 2 measured rates of other settings or another model on this computer.",
+        ),
+    ],
+)
+def test_on_what_the_range_rests(session: Session, fit: FitRecord, words: str) -> None:
+    assert session.plan is not None
+    session.plan = msgspec.structs.replace(session.plan, fit=fit)
+    assert at_rate(session, 60) == "inside"
+    view = speed_view(session)
+    assert view is not None
+    assert view.decode.formula.endswith(words)
+    assert view.decode.predicted_basis == ("measured" if fit.own else "assumed")

@@ -5,6 +5,7 @@ import json
 import msgspec
 
 from inspector.compare.report import HEADS, comparison_as_json, comparison_as_markdown
+from inspector.compare.statistics import quality_of
 from tests.inspector.compare.samples import GIB, comparison, variant
 
 
@@ -72,3 +73,13 @@ def test_a_comparison_that_gave_no_figures() -> None:
     text = comparison_as_markdown(comparison(variants=(failed,), reference=0, memory=()))
     assert "Failed: It was killed." in text
     assert "tok/s" not in text.partition("## Q2_K")[2]
+
+
+def test_quality_that_was_measured_without_its_reference() -> None:
+    alone = variant("Q4_K_M", 4 * GIB, 19.0, quality=quality_of([1.0, 2.0, 3.0], chunks=1))
+    failed = variant("Q8_0", 8 * GIB, 10.0, status="failed", quality=None)
+    text = comparison_as_markdown(comparison(variants=(alone, failed), reference=1, memory=()))
+    row = next(line for line in text.partition("## Quality")[2].splitlines() if "Q4_K_M" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    # e to the mean of 1, 2 and 3; nothing to diverge from.
+    assert cells == ["Q4_K_M", "7.389 ± 4.266", "", ""]

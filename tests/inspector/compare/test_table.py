@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
+from gguf_tools.plan import Plan
 from inspector.compare.records import ComparisonSettings, decode_comparison, encode_comparison
 from inspector.compare.table import memory_returns, sentences, variant_rows
+from inspector.session import Session
 from tests.inspector.compare.samples import GIB, MIB, comparison, steps, variant
+from tests.inspector.conftest import loaded
 
 
 def test_rows_put_measured_beside_predicted() -> None:
@@ -144,3 +149,18 @@ def test_memory_that_is_all_given_back_or_was_never_seen() -> None:
 def test_how_much_memory_may_stay(kept: int, words: str) -> None:
     record = comparison(memory=tuple(steps(0, 30 * MIB, 4000 * MIB, 30 * MIB + kept)))
     assert any(words in line for line in sentences(record))
+
+
+def test_bytes_of_the_plan_at_the_depth_of_the_answer(plan_of: Callable[..., Plan]) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    plain = variant("Q8_0", 8 * GIB, 10.0)
+    answered = msgspec.structs.replace(plain, decode=None, load=loaded(session))
+    assert session.plan is not None
+    assert answered.stats is not None
+    point = session.plan.rate_at(answered.stats.mean_depth_tokens)
+    assert point is not None
+    (row,) = variant_rows(comparison(variants=(answered,), reference=0, memory=()))
+    assert row.depth_tokens == answered.stats.mean_depth_tokens == 40
+    assert row.bytes_per_token == point.bytes_per_token
+    assert row.ceiling == point.ceiling
