@@ -2,7 +2,8 @@
 
 Losing it costs a window's place, never anybody's work. So a damaged file is set aside, a value of
 the wrong type counts as absent, and a disk that doesn't take it is logged and no more. Before each
-change the file is read again, so that a window and a command line don't undo each other's changes.
+change the file is read again, so that a window and a command line don't undo each other's changes;
+threads of one process change it one after another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import base64
 import binascii
 import json
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 LoadOutcome: TypeAlias = Literal["loaded", "failed", "out_of_memory"]
 _MAX_BYTES = 1024 * 1024
 _MAX_BAD_LOADS = 50
+_changing = threading.Lock()
+"""Of all state files: a thread keeps a probe of memory while the window notes a load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,10 @@ class StateFile:
         return found if isinstance(found, dict) else {}
 
     def _change(self, change: Callable[[dict[str, Any]], None]) -> None:
+        with _changing:
+            self._change_alone(change)
+
+    def _change_alone(self, change: Callable[[dict[str, Any]], None]) -> None:
         now = None if self._unwritten else self._read()
         self._data = self._data if now is None else now
         change(self._data)

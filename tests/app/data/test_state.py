@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,17 @@ def test_a46_a_disk_that_is_full_is_no_trouble(
     kept.set_compatibility("cpu", "b", True)
     again = StateFile(paths.state)
     assert (again.last_model, again.blob("geometry")) == (MODEL, b"1")
+
+
+def test_threads_undo_none_of_each_others_changes(paths: Paths) -> None:
+    both = StateFile(paths.state), StateFile(paths.state)
+
+    def keep(thread: int) -> None:
+        for number in range(40):
+            both[thread % 2].set_blob(f"{thread} {number}", b"kept")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(keep, range(4)))
+    again = StateFile(paths.state)
+    lost = [n for t in range(4) for n in range(40) if again.blob(f"{t} {n}") != b"kept"]
+    assert not lost
