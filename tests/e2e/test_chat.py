@@ -9,7 +9,6 @@ import pytest
 
 from app.data.conversations import ConversationStore
 from app.data.load_records import parts_of
-from app.engine.protocol import Fault
 from app.ui.dialogs.context_log import ContextLogDialog
 from app.ui.transcript.controls import controls_for
 from app.ui.transcript.items import MessageAction
@@ -207,58 +206,6 @@ def test_a48_deleting_the_chat_that_is_answered_stops_it(
     store.close()
 
 
-def test_a36_window_lives_while_a_model_loads(
-    open_program: Open, fake_script: FakeScript, model: Path
-) -> None:
-    fake_script(replies=["x"], load_s=60)
-    program = open_program(model)
-    program.until(lambda: program.app.engine.state.status == "loading")
-    program.until(lambda: program.app.engine.state.fraction > 0)
-    composer = program.app.window.chat.composer
-    composer.set_text("written meanwhile")
-    program.app.window.sidebar.new_chat_requested.emit()
-    composer.send_requested.emit("written meanwhile")
-    assert "refused" in program.notices()
-    assert composer.text() == "written meanwhile"
-    program.app.window.header.model.cancel_requested.emit()
-    program.until(lambda: program.app.engine.state.status == "idle")
-    assert "load-failed" not in program.notices()
-
-
-def test_a41_dead_engine_leaves_the_partial_reply_and_ways_on(
-    open_program: Open, fake_script: FakeScript, faults: None, model: Path
-) -> None:
-    fake_script(replies=[LONG], decode_per_s=1000)
-    program = open_program(model).ready()
-    engine = program.app.engine
-    engine.ask(Fault(id=engine.new_id(), signal="SIGSEGV", phase="decode", after_tokens=100))
-    program.send("Hello")
-    program.until(lambda: engine.state.status == "lost")
-    program.answered()
-    reply = program.app.controller.path[-1]
-    assert reply.state == "interrupted"
-    assert reply.text
-    assert LONG.startswith(reply.text)
-    assert "engine-lost" in program.notices()
-    program.app.window.chat.notices.chosen.emit("engine-lost", "reload")
-    program.ready()
-    assert "engine-lost" not in program.notices()
-
-
-def test_failed_load_is_told_and_not_repeated_at_the_next_start(
-    open_program: Open, fake_script: FakeScript, model: Path
-) -> None:
-    fake_script(load_fails="not enough memory for 30 GB", out_of_memory=True)
-    program = open_program(model)
-    program.until(lambda: "load-failed" in program.notices())
-    assert not program.app.models.may_load_by_itself(str(model))
-    program.close()
-    again = open_program()
-    again.settle()
-    assert again.app.engine.state.status in {"starting", "idle", "loading"}
-    assert again.app.engine.state.path != str(model)
-
-
 def test_overflow_is_told_before_and_marked_after(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
@@ -320,25 +267,6 @@ def test_search_opens_the_message_that_was_found(
     (hit,) = hits
     program.app.window.sidebar.hit_selected.emit(hit.conversation_id, hit.message_id)  # type: ignore[attr-defined]
     program.until(lambda: program.app.controller.conversation == first)
-
-
-@pytest.mark.parametrize("content", [b"\0" * 65536, b"", b"SQLite format 3\0half"])
-def test_a46_damaged_store_is_set_aside_and_the_program_starts(
-    content: bytes, open_program: Open, fake_script: FakeScript, model: Path
-) -> None:
-    from app.paths import default_paths
-
-    store = default_paths().store
-    store.write_bytes(content)
-    fake_script(replies=["ok"])
-    program = open_program(model).ready()
-    if content:
-        program.until(lambda: "store" in program.notices())
-        aside = [p for p in store.parent.iterdir() if p.name.startswith(store.stem) and p != store]
-        assert any(p.read_bytes()[:16] == content[:16] for p in aside if p.is_file())
-    program.send("Hello")
-    program.answered()
-    assert program.texts() == ["Hello", "ok"]
 
 
 def test_chat_of_another_model_offers_it(
