@@ -38,7 +38,7 @@ DEFECTS: Final = (
         "app/engine/cache.py",
         "if model.oldest_position() <= max(0, keep - model.info.swa_window) and model.cut(keep):",
         "if model.cut(keep):",
-        ("tests/app/engine/test_real_engine.py",),
+        ("tests/app/engine/test_real_memory.py",),
     ),
     Defect(
         "prefill counted with reused tokens",
