@@ -17,7 +17,14 @@ from gguf_tools.plan import Plan
 from inspector.measured import DecodeSample, read_rate
 from inspector.records import BandwidthRecord
 
-__all__ = ["keep_bandwidth", "keep_decoded", "kept_bandwidth", "kept_probe", "lift"]
+__all__ = [
+    "bandwidths_stamp",
+    "keep_bandwidth",
+    "keep_decoded",
+    "kept_bandwidth",
+    "kept_probe",
+    "lift",
+]
 
 _LEAST_CLASS: Final = 1
 _MAIN_MEMORY: Final = 30  # from half a GiB on (2^29 has 30 bits) no cache holds the buffer
@@ -29,8 +36,10 @@ def kept_bandwidth(
 ) -> BandwidthRecord | None:
     """Return what is known of reading about so many bytes again and again, None if nothing is.
 
-    It may rest on probes of other sizes: `kept_probe` tells whether this one was measured.
+    It may rest on probes of other sizes: `kept_probe` tells whether this one was measured. What
+    another process measured counts as well.
     """
+    state.follow()
     kept = {
         kind: _kept(state, cpu, threads, kind) for kind in range(_LEAST_CLASS, _LARGEST_CLASS + 1)
     }
@@ -58,10 +67,17 @@ def kept_probe(
     state: StateFile, cpu: str, threads: int, buffer_bytes: int
 ) -> BandwidthRecord | None:
     """Return the best probe of buffers of about this size, None if there was none."""
+    state.follow()
     kind = _kind(buffer_bytes)
     kinds = (kind,) if kind < _MAIN_MEMORY else range(_MAIN_MEMORY, _LARGEST_CLASS + 1)
     found = [item for kind in kinds if (item := _kept(state, cpu, threads, kind)) is not None]
     return max(found, key=lambda item: item.bytes_per_s, default=None)
+
+
+def bandwidths_stamp(state: StateFile) -> object:
+    """Return what is another object once anything here was measured anew, by any process."""
+    state.follow()
+    return state.blobs("bandwidth ", "decoded ", "decode ")
 
 
 def keep_bandwidth(

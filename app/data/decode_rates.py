@@ -49,6 +49,7 @@ class DecodeRates:
         self, state: StateFile, *, cpu: str, engine: str, threads: int, compatibility: bool = False
     ) -> None:
         self._state = state
+        state.follow()  # another process may have measured since
         mode = " | compatibility" if compatibility else ""
         self._name = f"decode {cpu} | {engine} | {threads} threads{mode}"
 

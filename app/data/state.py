@@ -3,7 +3,7 @@
 Losing it costs a window's place, never anybody's work. So a damaged file is set aside, a value of
 the wrong type counts as absent, and a disk that doesn't take it is logged and no more. Before each
 change the file is read again, so that a window and a command line don't undo each other's changes;
-threads of one process change it one after another.
+threads of one process change it one after another. Who needs what others measured asks `follow`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,24 @@ class StateFile:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._stamp = self._file_stamp()
         self._data: dict[str, Any] = self._read() or {}
         self._unwritten = False  # the file is behind what is remembered here
+
+    def follow(self) -> None:
+        """Take what another process wrote since the file was read; asks for its time, no more."""
+        stamp = self._file_stamp()
+        if stamp is None or stamp == self._stamp or self._unwritten:
+            return
+        with _changing:
+            found = self._read()
+            self._stamp = stamp
+            self._data = self._data if found is None else found
+
+    def blobs(self, *prefixes: str) -> dict[str, str]:
+        """Return what is kept under names that begin so, as the file has it: to be compared."""
+        kept = self._object("blobs")
+        return {name: str(value) for name, value in kept.items() if name.startswith(prefixes)}
 
     # --- window -----------------------------------------------------------------------------
 
@@ -156,8 +172,10 @@ class StateFile:
             self._change_alone(change)
 
     def _change_alone(self, change: Callable[[dict[str, Any]], None]) -> None:
+        stamp = self._file_stamp()
         now = None if self._unwritten else self._read()
         self._data = self._data if now is None else now
+        self._stamp = stamp  # our own change is read once more: nobody else's can be missed so
         change(self._data)
         if self._path is None:
             return
@@ -168,6 +186,16 @@ class StateFile:
             self._unwritten = True
         else:
             self._unwritten = False
+
+    def _file_stamp(self) -> tuple[int, ...] | None:
+        """Return what tells one state of the file from the next, None if there is no file."""
+        if self._path is None:
+            return None
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
 
     def _read(self) -> dict[str, Any] | None:
         """Return what the file holds, None if there is none that can be read."""

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.data.bandwidths import keep_bandwidth, keep_decoded, kept_bandwidth, kept_probe, lift
+from app.data.bandwidths import (
+    bandwidths_stamp,
+    keep_bandwidth,
+    keep_decoded,
+    kept_bandwidth,
+    kept_probe,
+    lift,
+)
 from app.data.state import StateFile
 from app.engine.bandwidth import LARGE_BYTES, MOST_BYTES
 from app.machine import bandwidth_for
@@ -165,3 +172,24 @@ def test_a_disturbed_probe_is_made_again_and_a_quiet_one_kept(state: StateFile) 
     quiet = BandwidthRecord(at_ms=2, threads=1, buffer_bytes=MIB, samples=(9e14,) * 4)
     keep_bandwidth(state, "cpu", quiet)
     assert bandwidth_for(state, "cpu", 1, MIB) == quiet
+
+
+def test_an_open_window_follows_what_another_process_measured(paths: Paths) -> None:
+    window, terminal = StateFile(paths.state), StateFile(paths.state)
+    keep_bandwidth(window, "cpu", probe(9.5e9, waited=True))
+    assert rate(window, 100 * MIB) == 9.5e9
+    before = bandwidths_stamp(window)
+    assert bandwidths_stamp(window) == before
+    keep_bandwidth(terminal, "cpu", probe(34e9))
+    assert rate(window, 100 * MIB) == rate(terminal, 100 * MIB) == 34e9
+    assert bandwidths_stamp(window) != before
+    assert kept_probe(window, "cpu", 2, 100 * MIB) == kept_probe(terminal, "cpu", 2, 100 * MIB)
+
+
+def test_without_a_file_or_with_a_lost_one_what_was_measured_stays(paths: Paths) -> None:
+    state = StateFile(paths.state)
+    keep_bandwidth(state, "cpu", probe(20e9))
+    paths.state.unlink()
+    assert rate(state, 100 * MIB) == 20e9
+    paths.state.write_text("[")
+    assert rate(state, 100 * MIB) == 20e9
