@@ -38,6 +38,7 @@ from app.ui.theme import ThemeManager
 from app.ui.transcript.items import MessageAction
 from app.ui.transcript.view import Transcript
 from app.ui.warm_up import WarmUp
+from app.ui.window_state import place_at_first
 
 if TYPE_CHECKING:
     from app.data.library.changes import LibraryChanges
@@ -165,8 +166,7 @@ class Application(QObject):
     def _start(self, model: str | None) -> None:
         state = self.state.blob("window")
         if state is None or not self.window.restore_state(state):
-            room = self.window.screen().availableSize()
-            self.window.resize(min(1440, room.width()), min(900, room.height()))
+            place_at_first(self.window)
         for problem in self.settings.problems:
             self._say("settings-file", problem, "warning")
         self._say("unfinished-load", interrupted_load(self.state, self.models), "warning")

@@ -1,4 +1,4 @@
-"""What is kept of the window from one run to the next: its place, its size, its columns."""
+"""Where the window stands at first, and what is kept of it from one run to the next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["WindowState", "pack_state", "unpack_state"]
+from PySide6.QtCore import QMargins, QRect, QSize, QTimer
+from PySide6.QtWidgets import QStyle, QWidget
+
+__all__ = ["WindowState", "inner_rect", "pack_state", "place_at_first", "unpack_state"]
+
+_FIRST = QSize(1440, 900)
+_FRAMED_MS = 250  # window managers put the frame on some time after the window was shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +45,35 @@ def unpack_state(data: bytes) -> WindowState | None:
     except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
         return None
     return WindowState(geometry, sidebar is not False, inspector is not False)
+
+
+def inner_rect(wanted: QRect, room: QRect, frame: QMargins) -> QRect:
+    """Return a window's inside as wanted, moved and shrunk so that its frame lies in the room.
+
+    All in pixels of the screen; ``frame`` is how far the frame reaches beyond the inside.
+    """
+    free = room.marginsRemoved(frame)
+    width, height = min(wanted.width(), free.width()), min(wanted.height(), free.height())
+    left = min(max(wanted.left(), free.left()), free.left() + free.width() - width)
+    top = min(max(wanted.top(), free.top()), free.top() + free.height() - height)
+    return QRect(left, top, width, height)
+
+
+def place_at_first(window: QWidget) -> None:
+    """Give a window that was never open its size: with its frame it fits onto the screen."""
+    room = window.screen().availableGeometry()
+    # The frame isn't known before the window is shown; a title bar's height is a good guess.
+    bar = window.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
+    window.resize(inner_rect(QRect(room.topLeft(), _FIRST), room, QMargins(0, bar, 0, 0)).size())
+    QTimer.singleShot(_FRAMED_MS, window, lambda: _keep_on_screen(window))
+
+
+def _keep_on_screen(window: QWidget) -> None:
+    """Mend what the guess of the frame got wrong."""
+    handle = window.windowHandle()
+    if handle is None or not window.isVisible() or window.isMaximized() or window.isFullScreen():
+        return
+    frame, inside = handle.frameMargins(), window.geometry()
+    fitted = inner_rect(inside, window.screen().availableGeometry(), frame)
+    if fitted != inside:
+        window.setGeometry(fitted)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 
 from app.data.conversations import ConversationStore
 from app.data.load_records import parts_of
@@ -267,6 +268,48 @@ def test_search_opens_the_message_that_was_found(
     (hit,) = hits
     program.app.window.sidebar.hit_selected.emit(hit.conversation_id, hit.message_id)  # type: ignore[attr-defined]
     program.until(lambda: program.app.controller.conversation == first)
+
+
+def test_keys_go_to_the_message_once_a_chat_was_opened(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["one", "two"])
+    program = open_program(model).ready()
+    window = program.app.window
+    keys, edit, chats = Qt.Key, window.chat.composer.edit, window.sidebar.chats
+    for text in ("zebra", "apple"):
+        window.actions_by_key["new_chat"].trigger()
+        program.send(text)
+        program.answered()
+    program.until(lambda: chats.chats.keys() and len(chats.chats.keys()) == 2)
+    apple, zebra = chats.chats.keys()
+
+    def shown(key: str) -> bool:
+        here = program.app.controller.conversation
+        return here is not None and here.id == key
+
+    place = chats.visualRect(chats.chats.index_of(zebra)).center()
+    chats.setFocus()
+    program.qtbot.mouseClick(chats.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    program.until(lambda: shown(zebra))
+    assert window.focusWidget() is edit
+
+    chats.setFocus()
+    program.qtbot.keyClick(chats, keys.Key_Up)
+    assert window.focusWidget() is chats  # arrows look for a chat, they open none
+    program.qtbot.keyClick(chats, keys.Key_Return)
+    program.until(lambda: shown(apple))
+    assert window.focusWidget() is edit
+
+    window.sidebar.focus_search()
+    program.qtbot.keyClicks(window.focusWidget(), "zebra")
+    program.until(lambda: bool(window.sidebar.results.hits()))
+    program.qtbot.keyClick(window.focusWidget(), keys.Key_Return)
+    program.until(lambda: shown(zebra))
+    assert window.focusWidget() is edit
+    window.actions_by_key["new_chat"].trigger()
+    assert window.sidebar.search_text() == ""
+    assert window.focusWidget() is edit
 
 
 def test_chat_of_another_model_offers_it(

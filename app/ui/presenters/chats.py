@@ -81,7 +81,7 @@ class ChatsPresenter(QObject):
         sidebar.new_chat_requested.connect(self.new_chat)
         sidebar.search_changed.connect(self._search)
         sidebar.hit_selected.connect(self._open_hit)
-        chats.chat_selected.connect(self.open)
+        chats.chat_selected.connect(self._on_chosen)
         chats.rename_requested.connect(self._rename)
         chats.pin_requested.connect(self._pin)
         chats.duplicate_requested.connect(self._duplicate)
@@ -126,8 +126,15 @@ class ChatsPresenter(QObject):
     @Slot()
     def new_chat(self) -> None:
         """Show an empty chat."""
+        self._window.sidebar.clear_search()
         self._controller.new_chat()
         self._window.chat.composer.setFocus()
+
+    @Slot(str)
+    def _on_chosen(self, key: str) -> None:
+        # What is typed next is meant for this chat, not for the list.
+        self._window.chat.composer.setFocus()
+        self.open(key)
 
     @Slot(str)
     def open(self, key: str) -> None:
@@ -205,6 +212,7 @@ class ChatsPresenter(QObject):
     @Slot(str, str)
     def _open_hit(self, chat: str, message: str) -> None:
         query = self._window.sidebar.search_text()
+        self._window.chat.composer.setFocus()
         self._keep_draft()
         if not message:
             self._controller.open(chat)
