@@ -10,7 +10,7 @@ from gguf_tools.machine import LOAD_LINE
 from gguf_tools.memory import DeviceMemory, MemoryPlan
 from gguf_tools.placement import CPU
 
-__all__ = ["PoolUse", "longest_context", "most_sequences", "pools_of"]
+__all__ = ["PoolUse", "context_in_memory", "longest_context", "most_sequences", "pools_of"]
 
 _STEP: Final = 256
 
@@ -96,13 +96,23 @@ def longest_context(
 ) -> int | None:
     """Return the longest context of a sequence that fits, at most the trained one.
 
+    None if a pool's free memory is unknown, 0 if not even the weights fit.
+    """
+    trained = facts.context_length or memory.settings.context_sequence
+    return context_in_memory(facts, memory, pools, most=trained)
+
+
+def context_in_memory(
+    facts: ModelFacts, memory: MemoryPlan, pools: tuple[PoolUse, ...], *, most: int
+) -> int | None:
+    """Return the longest context of a sequence that memory holds, at most ``most`` tokens.
+
     Memory grows evenly with the context, so one step from the planned context finds the end. None
     if a pool's free memory is unknown, 0 if not even the weights fit.
     """
-    trained = facts.context_length or memory.settings.context_sequence
     growth = _growth(memory, facts.heads or 0)
     current = memory.settings.context_sequence
-    longest = float(trained)
+    longest = float(most)
     for pool in pools:
         rate = growth.get(pool.name, 0.0)
         if pool.used_bytes == 0:

@@ -93,7 +93,7 @@ def range_text(low: float, high: float) -> str:
 
 def verdict(row: RowPlan) -> tuple[Phrase, Tone]:
     """Return the row's verdict in a few words, and how it is meant."""
-    at = tokens(row.context_breaks or 0)
+    at = tokens(row.memory_ends or 0)
     free = format_bytes(row.free_bytes)
     match row.verdict:
         case "fits":
@@ -103,7 +103,7 @@ def verdict(row: RowPlan) -> tuple[Phrase, Tone]:
         case "tight":
             return _say("Over the load line"), "warning"
         case "cache_breaks":
-            if not row.context_breaks:
+            if not row.memory_ends:
                 return _say("KV breaks it"), "danger"
             return _say("KV breaks it at %1", at), "danger"
         case "compute_breaks":
@@ -126,12 +126,19 @@ def verdict_detail(row: RowPlan) -> Phrase:
         return _short_of(row)
     if row.verdict == "slow" and row.rates.high is not None:
         return _say("%1 tok/s: slower than reading", _rate(row.rates.high))
+    if _is_beyond(row):
+        return _say("beyond its trained %1", tokens(row.trained_context or 0))
     if row.cause == "nothing":
         return _say("all of its trained %1", tokens(row.trained_context or 0))
     breaks = tokens(row.context_breaks or 0)
     if row.cause == "compute":
         return _say("scores break it at %1", breaks)
     return _say("the cache breaks it at %1", breaks)
+
+
+def _is_beyond(row: RowPlan) -> bool:
+    asked = row.plan.memory.settings.context_sequence
+    return bool(beyond_phrases(row.trained_context, asked))
 
 
 def _short_of(row: RowPlan) -> Phrase:
@@ -215,6 +222,9 @@ def _context(row: RowPlan) -> list[Phrase]:
         said = [_say("%1 tokens for each of %2", f"{row.context_breaks:,}", f"{many:,}")]
     if row.cause == "nothing":
         said.append(_say("The model was trained for no more; the memory would hold it."))
+    elif (row.memory_ends or 0) > row.context_breaks:
+        held = f"{row.memory_ends or 0:,}"
+        said.append(_say("The model was trained for no more; the memory would hold %1.", held))
     else:
         said.append(_say("There the memory is full to its end; the load line comes before."))
     said.append(_say("%1", row.kv_formula))

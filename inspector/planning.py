@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from gguf_tools.facts import ModelFacts
 from gguf_tools.machine import LOAD_LINE, Machine
 from gguf_tools.plan import Plan, make_plan
+from gguf_tools.pools import context_in_memory
 from gguf_tools.settings import LoadSettings
 from gguf_tools.units import round_up
 from inspector.growth import kv_formula
@@ -44,6 +45,7 @@ SLOW_PER_S: Final = 5.0
 """Tokens per second below which a reader waits for the next word."""
 
 _STEP: Final = 256
+_MOST_CONTEXT: Final = 16_777_216  # memory that holds as much has no end that matters
 
 
 def _as_it_is(plan: Plan) -> Plan:
@@ -72,8 +74,9 @@ class RowPlan:
 
     ``plan`` is as asked; ``split`` is the plan with as many layers on the cards as fit, where the
     asked one doesn't fit and some split does. ``lacks_bytes`` of ``short_pool`` are missing.
-    ``context_breaks`` is the longest context of a conversation that fits (None: unknown), and
-    ``cause`` what ends it.
+    ``context_breaks`` is the longest context of a conversation that fits, at most the trained one
+    (None: unknown), and ``cause`` what ends it. ``memory_ends`` is the longest one that memory
+    holds, whatever the model was trained for.
     """
 
     plan: Plan
@@ -85,6 +88,7 @@ class RowPlan:
     lacks_bytes: int
     short_pool: str
     context_breaks: int | None
+    memory_ends: int | None
     trained_context: int | None
     users: int | None
     rates: Rates
@@ -169,7 +173,7 @@ def plan_row(
     if plan.fits is False and plan.layers_offloaded > 0:
         split = yield from _split_that_fits(plan, depth)
         split = split and engine.fitted(split)
-    longest = yield from _longest(plan, settings)
+    longest, ends = yield from _longest(plan, settings)
     cause = _cause(plan, longest)
     users = plan.max_sequences
     rates = rates_at(plan, depth, settings.conversations)
@@ -191,6 +195,7 @@ def plan_row(
         lacks_bytes=max(-(left or 0), 0),
         short_pool="" if short is None else short.name,
         context_breaks=longest,
+        memory_ends=ends,
         trained_context=facts.context_length,
         users=users,
         rates=rates,
@@ -229,18 +234,21 @@ def _split_that_fits(plan: Plan, depth: int) -> Steps[Plan | None]:
     return best
 
 
-def _longest(plan: Plan, settings: PlannerSettings) -> Steps[int | None]:
-    """Return the longest context that fits: worked out near to it, where it is far from this one.
+def _longest(plan: Plan, settings: PlannerSettings) -> Steps[tuple[int | None, int | None]]:
+    """Return the longest context, at most the trained one, and the longest that memory holds.
 
-    Buffers grow almost evenly with the context, so one step from far away is near, not there.
+    Both are worked out near to the end: buffers grow almost evenly with the context, so one step
+    from far away is near, not there.
     """
-    longest = plan.max_context
-    trained = plan.facts.context_length or 0
-    if not longest or longest < _STEP or longest >= trained // _STEP * _STEP:
-        return longest
-    near = make_plan(plan.facts, load_of(settings, context=longest, engine=plan.load), plan.machine)
+    ends = context_in_memory(plan.facts, plan.memory, plan.pools, most=_MOST_CONTEXT)
+    if ends is None or ends < _STEP:
+        return plan.max_context, ends
+    load = load_of(settings, context=ends, engine=plan.load)
+    near = make_plan(plan.facts, load, plan.machine)
     yield
-    return near.max_context
+    ends = context_in_memory(near.facts, near.memory, near.pools, most=_MOST_CONTEXT) or 0
+    trained = plan.facts.context_length or plan.memory.settings.context_sequence
+    return min(ends, trained // _STEP * _STEP), ends
 
 
 def _cause(plan: Plan, longest: int | None) -> Cause:

@@ -100,8 +100,26 @@ def test_weights_that_do_not_fit() -> None:
 
 def test_a_cache_that_fits_for_no_token() -> None:
     found = row(box(memory_bytes=SMALL), context=131_072)
-    nothing = replace(found, context_breaks=0)
+    nothing = replace(found, context_breaks=0, memory_ends=0)
     assert str(verdict(nothing)[0]) == "KV breaks it"
+
+
+def test_beyond_the_trained_length_memory_breaks_where_memory_ends() -> None:
+    # 8B with 128 KiB of cache a token was trained for 128K; a box of 80 GiB holds several times it.
+    large = {"memory_bytes": 80 * GIB}
+    over, holds = row(box(**large), context=700_000), row(box(**large), context=500_000)
+    ends = over.memory_ends or 0
+    room = 80 * GIB - sum(item.used_bytes for item in row(box(**large), context=256).bars[:1])
+    assert ends == pytest.approx(room / (128 * 1024), rel=0.03)
+    assert 500_000 < ends < 700_000
+    assert over.context_breaks == over.trained_context == 131_072
+    assert str(verdict(over)[0]) == f"KV breaks it at {tokens(ends)}"
+    assert "The model was trained for no more; the memory would hold" in str(context_phrases(over))
+    assert str(verdict(holds)[0]).startswith("Fits, ")
+    assert str(verdict_detail(holds)) == "beyond its trained 128K"
+    # Where it says that memory ends, it does.
+    for more, fits in ((0, True), (1024, False)):
+        assert row(box(**large), context=(holds.memory_ends or 0) + more).fits is fits
 
 
 def test_over_the_load_line() -> None:

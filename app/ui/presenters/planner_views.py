@@ -113,7 +113,9 @@ def planned_row(row: RowSetup, machine: Machine, scenario: Scenario, planned: Ro
     asked = planned.plan.memory.settings.context_sequence
     trained = planned.trained_context
     if trained and beyond_phrases(trained, asked):
-        subs["context"] = filled(_tr("trained %1"), (tokens(trained),))
+        # Short, as the column is: the figure is the trained length, or stands beside it.
+        is_whole = planned.context_breaks == trained // 256 * 256
+        subs["context"] = _tr("trained") if is_whole else filled(_tr("of %1"), (tokens(trained),))
     if planned.empty.ceiling is not None:
         subs["ceiling"] = filled(_tr("%1 empty"), (_rate(planned.empty.ceiling),))
     if planned.rates.conversations > 1:

@@ -271,7 +271,7 @@ def test_a_context_beyond_the_trained_one_is_said(program: Page) -> None:
     settled(program)
     assert form.remark.isVisible()
     assert "trained for 131,072" in form.remark.text()
-    assert planner.page.table.rows[0].view.subs["context"] == "trained 128K"
+    assert planner.page.table.rows[0].view.subs["context"] == "trained"
 
 
 def test_the_page_is_there_again_after_a_restart(qtbot: QtBot, paths: Paths, program: Page) -> None:
