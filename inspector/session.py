@@ -17,8 +17,8 @@ milliseconds):
    of every reply that has statistics, oldest first. After an edit: the same.
 6. ``Started``: ``session.turn_started(prompt_tokens=…, reused_tokens=…, new_tokens=…)``;
    ``Progress`` of a prefill: ``session.read(done_tokens)``; ``Chunk``: ``session.tokens(reply
-   tokens, rate)``; ``Done``: ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn:
-   ``session.turn_ended()``.
+   tokens, rate)``, of another reply at once ``session.branch(number, tokens)``; ``Done``:
+   ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn: ``session.turn_ended()``.
 7. ``Measured`` of the draft: ``session.draft(new_tokens, reused_tokens)`` (the prompt's less the
    reusable ones, and those); ``session.draft(None)`` when there is no draft.
 8. ``session.engine_lost(sentence, detail)`` or ``session.unloaded()``.
@@ -28,8 +28,8 @@ A recorded turn is opened with `replayed`, which returns a session of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal, TypeAlias
 
@@ -56,7 +56,11 @@ def spread(turns: Sequence[TurnRecord], most: int) -> Sequence[TurnRecord]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTurn:
-    """A turn that is running; ``read_tokens`` of the ``new_tokens`` are evaluated."""
+    """A turn that is running; ``read_tokens`` of the ``new_tokens`` are evaluated.
+
+    ``reply_tokens`` are the first reply's; ``branch_tokens`` those of each other one that is
+    written at the same time, by its number, while they lie in the cache.
+    """
 
     prompt_tokens: int
     reused_tokens: int
@@ -65,6 +69,7 @@ class LiveTurn:
     reply_tokens: int = 0
     decode_per_s: float | None = None
     reuse_note: str | None = None
+    branch_tokens: Mapping[int, int] = field(default_factory=dict)
 
 
 class Session:
@@ -195,6 +200,15 @@ class Session:
                 decode_per_s=decode_per_s,
             )
 
+    def branch(self, number: int, reply_tokens: int | None) -> None:
+        """Another reply of the turn has so many tokens; None: it has ended and left the cache."""
+        live = self.live
+        if live is not None:
+            others = {key: count for key, count in live.branch_tokens.items() if key != number}
+            if reply_tokens is not None:
+                others[number] = reply_tokens
+            self.live = replace(live, branch_tokens=others)
+
     def turn_finished(self, turn: TurnRecord) -> None:
         """A reply ended with its statistics."""
         self.turns = (*self.turns, turn)
@@ -217,10 +231,11 @@ class Session:
 
     @property
     def used_tokens(self) -> int:
-        """Tokens that the conversation has in the window now."""
+        """Tokens that take room in the window now, those of every reply being written."""
         live = self.live
         if live is not None:
-            return live.reused_tokens + live.read_tokens + live.reply_tokens
+            others = sum(live.branch_tokens.values())
+            return live.reused_tokens + live.read_tokens + live.reply_tokens + others
         return self.turns[-1].stats.context_used_tokens if self.turns else 0
 
     @property

@@ -63,11 +63,12 @@ def _tokens_figure(tokens: int) -> Figure:
     return Figure("", f"{tokens:,}", _tr("token") if tokens == 1 else _tr("tokens"))
 
 
-def figures_of(stats: TurnStats) -> tuple[Figure, ...]:
+def figures_of(stats: TurnStats, *, has_text: bool = True) -> tuple[Figure, ...]:
     """Return the line of figures below a reply; what is unknown is left out."""
-    figures = [
-        _tokens_figure(stats.reply_tokens),
-    ]
+    figures = []
+    tokens = stats.whole_reply_tokens
+    if tokens or not has_text:  # text of no tokens is text whose tokens nobody counted
+        figures.append(_tokens_figure(tokens))
     reused = ""
     if stats.reused_tokens:
         reused = _tr("({0} of {1} prompt tokens reused)").format(
@@ -181,7 +182,11 @@ def message_view(
         reasoning_tokens=stats.reasoning_tokens if stats is not None else 0,
         state=message.state if message.state != "streaming" else "interrupted",
         note=_note(message),
-        figures=figures_of(stats) if stats is not None and figures else (),
+        figures=(
+            figures_of(stats, has_text=bool(message.text or message.reasoning))
+            if stats is not None and figures
+            else ()
+        ),
         actions=_actions(message),
         **common,  # type: ignore[arg-type]
     )
@@ -194,6 +199,11 @@ def _note(message: Message) -> str:
         return message.stop_reason or _tr("There is no reply.")
     if message.state in {"interrupted", "streaming"}:
         return message.stop_reason or _tr("Interrupted: the program or the engine ended here.")
+    stats = message.stats
+    if message.stop_reason == "context_full" and stats is not None and stats.replies_at_once > 1:
+        return _tr(
+            "Stopped: the context is full. {0} replies at once shared its {1} tokens."
+        ).format(stats.replies_at_once, f"{stats.n_ctx:,}")
     return _tr(_NOTES[message.stop_reason]) if message.stop_reason in _NOTES else ""
 
 
@@ -205,7 +215,10 @@ def _actions(message: Message) -> tuple[NoticeAction, ...]:
     if message.state in {"interrupted", "stopped", "streaming"} or (
         message.stop_reason in _CAN_GO_ON
     ):
-        return (NoticeAction(_tr("Continue"), "continue"),)
+        actions = (NoticeAction(_tr("Continue"), "continue"),)
+        if message.stop_reason == "context_full":
+            return (*actions, NoticeAction(_tr("Raise the context"), "raise_context"))
+        return actions
     return ()
 
 

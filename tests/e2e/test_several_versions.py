@@ -71,11 +71,23 @@ def test_other_versions_can_be_looked_at_while_they_are_written(
     shown = program.app.controller.path[-1].id
     program.app.controller.act(MessageAction("next_version", shown))
     program.until(lambda: program.app.controller.path[-1].id != shown)
+    # Gauge and panel count the tokens of all three, and then of the one that stays.
+    first = program.app.controller.runner.live
+    fit = program.app.controller.fit
+    assert first is not None
+    assert fit is not None
+    alone = fit.prompt_tokens + first.reply_tokens
+    gauge, session = program.app.window.header.gauge, program.app.inspector.session
+    program.until(lambda: session.used_tokens > alone + first.reply_tokens)
+    program.until(lambda: gauge._use is not None and gauge._use.used_tokens > 2 * alone)
+    assert gauge._use is not None
+    assert gauge._use.replies == 3
     second = program.app.controller.path[-1].id
     assert second in program.app.controller.runner.lives
     assert program.app.controller.runner.lives[second].text.startswith("b w0")
     program.app.controller.stop()
     program.answered()
+    program.until(lambda: gauge._use is not None and gauge._use.replies == 1)
     texts = [message.text for message in _versions(program)]
     assert texts[0] == "alone"
     assert [text[:4] for text in texts[1:]] == ["a w0", "b w0", "c w0"]

@@ -32,6 +32,23 @@ def test_used_tokens_follow_the_prompt_and_the_reply() -> None:
     assert session.used_tokens == 0
 
 
+def test_replies_at_once_take_room_until_they_end() -> None:
+    session = Session()
+    session.turn_started(prompt_tokens=216, reused_tokens=215, new_tokens=1)
+    session.tokens(99)
+    session.branch(1, 50)
+    session.branch(1, 99)
+    session.branch(2, 98)
+    assert session.used_tokens == 216 + 99 + 99 + 98
+    session.branch(2, None)
+    assert session.used_tokens == 216 + 99 + 99
+    session.branch(0, None)  # the first one stays in the cache
+    assert session.used_tokens == 216 + 99 + 99
+    session.turn_ended()
+    session.branch(1, 100)
+    assert session.used_tokens == 0
+
+
 def test_late_messages_of_an_ended_turn_change_nothing() -> None:
     session = Session()
     session.read(10)

@@ -65,6 +65,7 @@ class ContextPresenter(QObject):
         self._window = window
         self._settings = settings
         self._used_tokens = 0  # of the conversation on screen, as far as it is known
+        self._branch_tokens = 0  # of the other replies that are written at once
         self._count_id = 0
         self._measure_id = 0
         self._file_counts: dict[int, str] = {}  # requests, and the files they count
@@ -90,6 +91,7 @@ class ContextPresenter(QObject):
     def refresh(self) -> None:
         """Find out how much of the window the conversation on screen takes."""
         self._set_overflow(None)
+        self._branch_tokens = 0  # one reply alone stays in the cache
         self._leaf = self._controller.path[-1].id if self._controller.path else None
         self._used_tokens = self._known_use() or 0
         self._show_gauge()
@@ -116,7 +118,7 @@ class ContextPresenter(QObject):
         path = self._controller.path
         leaf = path[-1].id if path else None
         if not self._controller.answering_here and (
-            leaf != self._leaf or self._used_tokens != self._known_use()
+            leaf != self._leaf or self._branch_tokens or self._used_tokens != self._known_use()
         ):
             self.refresh()
 
@@ -135,10 +137,11 @@ class ContextPresenter(QObject):
         trimmed = here is not None and here.keep_from is not None and event is not None
         self._window.header.gauge.set_use(
             ContextUse(
-                self._used_tokens,
+                self._used_tokens + self._branch_tokens,
                 n_ctx,
                 len(event.dropped) if trimmed and event is not None else 0,
                 event.dropped_tokens if trimmed and event is not None else 0,
+                len(self._controller.runner.message_ids) if self._branch_tokens else 1,
             )
         )
 
@@ -150,6 +153,10 @@ class ContextPresenter(QObject):
         fit = self._controller.fit
         if not live.waiting and fit is not None:
             self._used_tokens = fit.prompt_tokens + live.reply_tokens
+            others = self._controller.runner.lives
+            self._branch_tokens = sum(
+                other.reply_tokens for key, other in others.items() if key != live.message_id
+            )
             self._show_gauge()
 
     # --- the draft ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.protocol import Chunk, Done, EngineMessage, Failed, Progress, Started
+from app.engine.protocol import Chunk, Done, EngineMessage, Failed, Progress, ReplyDone, Started
 from inspector.records import TurnRecord
 from inspector.session import Session
 
@@ -28,6 +28,10 @@ def follow_turn(session: Session, message: EngineMessage, at_ms: int) -> None:
         session.read(message.done_tokens)
     elif isinstance(message, Chunk) and message.reply == 0:
         session.tokens(message.reply_tokens, message.decode_per_s)
+    elif isinstance(message, Chunk):
+        session.branch(message.reply, message.reply_tokens)
+    elif isinstance(message, ReplyDone):
+        session.branch(message.reply, None)  # the first one's tokens stay in the cache
     elif isinstance(message, Done):
         session.turn_finished(
             TurnRecord(

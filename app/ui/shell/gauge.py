@@ -124,6 +124,12 @@ class ContextGauge(QWidget):
             .replace("%2", grouped(use.limit_tokens))
             .replace("%3", percent(use.share))
         ]
+        if use.replies > 1:
+            lines.append(
+                self.tr("%1 replies are written at once and share it.").replace(
+                    "%1", grouped(use.replies)
+                )
+            )
         if use.dropped_messages > 0:
             lines.append(
                 self.tr("%1 messages (%2 tokens) have left the context.")

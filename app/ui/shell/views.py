@@ -77,13 +77,15 @@ class ModelEntry:
 class ContextUse:
     """How full the model's window is with the chat on screen.
 
-    ``dropped_messages`` and ``dropped_tokens`` have left the window.
+    ``dropped_messages`` and ``dropped_tokens`` have left the window. ``replies`` are being written
+    at once and share it; the used tokens are those of all of them.
     """
 
     used_tokens: int
     limit_tokens: int
     dropped_messages: int = 0
     dropped_tokens: int = 0
+    replies: int = 1
 
     @property
     def share(self) -> float:

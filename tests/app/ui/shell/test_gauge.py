@@ -30,6 +30,16 @@ def test_share_of_no_window_is_nothing() -> None:
     assert ContextUse(5, 0).share == 0.0
 
 
+def test_replies_at_once_are_told_to_share_the_window(qtbot: QtBot, themes: ThemeManager) -> None:
+    gauge = ContextGauge(themes)
+    qtbot.addWidget(gauge)
+    gauge.set_use(ContextUse(510, 512, replies=3))
+    assert "510 of 512 tokens" in gauge.toolTip()
+    assert "3 replies are written at once and share it." in gauge.accessibleName()
+    gauge.set_use(ContextUse(315, 512))
+    assert "at once" not in gauge.toolTip()
+
+
 @pytest.mark.parametrize(
     "direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft]
 )
