@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from app.cli.engine import open_engine
-from app.cli.numbers import MOST_TOKENS, whole
-from app.cli.options import add_flag, add_remote_flags, remotes
+from app.cli.numbers import whole
+from app.cli.options import add_cache_flag, add_flag, add_remote_flags, remotes
 from app.cli.terminal import note
 from app.data.probe import host_memory
 from app.data.state import StateFile
@@ -30,7 +30,6 @@ from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
 from gguf_tools.plan import Plan
-from gguf_tools.quants import CACHE_TYPES
 from gguf_tools.settings import LoadSettings
 from gguf_tools.split import device_names, parse_split
 from inspector.planned import load_settings as loaded_with
@@ -46,44 +45,35 @@ __all__ = [
 ]
 
 DEFAULT_CONTEXT: Final = 8192  # as the engine takes it
+_FLAGS: Final = (
+    "n_ctx",
+    "type_k",
+    "type_v",
+    "gpu_layers",
+    "n_batch",
+    "n_ubatch",
+    "flash_attention",
+    "swa_full",
+    "devices",
+    "tensor_split",
+)
 
 
 def add_budget_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the file and how it would be loaded."""
     parser.add_argument("file", help="a .gguf file; any part of a split model")
     group = parser.add_argument_group("how it would be loaded")
-    group.add_argument("--ctx", type=whole(1, MOST_TOKENS), metavar="N", help="context in tokens")
-    group.add_argument(
-        "--kv-type",
-        choices=sorted(CACHE_TYPES),
-        default="f16",
-        help="type of the KV cache (default: f16)",
-    )
-    group.add_argument(
-        "--gpu-layers",
-        type=whole(-1, 9999),
-        default=-1,
-        metavar="N",
-        help="layers on GPUs (default: all)",
-    )
-    group.add_argument(
-        "--ubatch", type=whole(1, MOST_TOKENS), default=512, metavar="N", help="micro-batch"
-    )
-    group.add_argument(
-        "--batch", type=whole(1, MOST_TOKENS), default=512, metavar="N", help="batch"
-    )
-    group.add_argument(
-        "--sequences", type=whole(1, 65_536), default=1, metavar="N", help="chats at once"
-    )
-    group.add_argument("--flash", choices=("auto", "on", "off"), default="auto")
-    group.add_argument(
-        "--swa-full",
-        action=argparse.BooleanOptionalAction,
-        default=False,
-        help="keep the whole context in sliding-window layers",
-    )
-    for key in ("devices", "tensor_split"):
+    for key in _FLAGS:
         add_flag(group, declared("load", key))
+    add_cache_flag(group)
+    group.add_argument(
+        "--sequences",
+        "--parallel",
+        type=whole(1, 65_536),
+        default=1,
+        metavar="N",
+        help="chats at once",
+    )
     add_remote_flags(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -106,8 +96,8 @@ def plannable_facts(path: str) -> ModelFacts | None:
 
 def context_of(arguments: argparse.Namespace, facts: ModelFacts) -> int:
     """Return the context asked for, or the one that the engine takes by itself."""
-    if arguments.ctx is not None:
-        return int(arguments.ctx)
+    if arguments.n_ctx is not None:
+        return int(arguments.n_ctx)
     return min(facts.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
 
 
@@ -115,17 +105,23 @@ def load_settings(arguments: argparse.Namespace, facts: ModelFacts) -> LoadSetti
     """Return the settings of a load as the planner takes them."""
     return LoadSettings(
         context=context_of(arguments, facts),
-        type_k=arguments.kv_type,
-        type_v=arguments.kv_type,
-        gpu_layers=arguments.gpu_layers,
-        batch=arguments.batch,
-        ubatch=arguments.ubatch,
+        type_k=_asked(arguments, "type_k"),
+        type_v=_asked(arguments, "type_v"),
+        gpu_layers=_asked(arguments, "gpu_layers"),
+        batch=_asked(arguments, "n_batch"),
+        ubatch=_asked(arguments, "n_ubatch"),
         sequences=arguments.sequences,
         unified=arguments.sequences > 1,
-        flash_attention=arguments.flash,
-        swa_full=arguments.swa_full,
+        flash_attention=_asked(arguments, "flash_attention"),
+        swa_full=_asked(arguments, "swa_full"),
         split=parse_split(arguments.tensor_split),
     )
+
+
+def _asked(arguments: argparse.Namespace, key: str) -> Any:
+    """Return what was asked for, or the setting's default."""
+    value = getattr(arguments, key)
+    return declared("load", key).default if value is None else value
 
 
 def load_options(load: LoadSettings, arguments: argparse.Namespace) -> LoadOptions:

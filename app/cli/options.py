@@ -10,6 +10,7 @@ from app.engine.protocol import LoadOptions, SamplingOptions
 from app.settings import Scope, Setting, SettingError, Settings, by_scope, declared
 
 __all__ = [
+    "add_cache_flag",
     "add_flag",
     "add_flags",
     "add_remote_flags",
@@ -55,14 +56,39 @@ def add_flags(
     for setting in by_scope(scope):
         if setting.key not in without:
             add_flag(group, setting)
+    if scope == "load":
+        add_cache_flag(group)
+
+
+class _CacheType(argparse.Action):
+    """Sets the types of K and of V to the same."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        _option: str | None = None,
+    ) -> None:
+        namespace.type_k = namespace.type_v = values
+
+
+def add_cache_flag(group: _Group) -> None:
+    """Declare the flag that sets both types of the KV cache."""
+    group.add_argument(
+        "--kv-type",
+        action=_CacheType,
+        type=_parser_of(declared("load", "type_k")),
+        default=argparse.SUPPRESS,
+        metavar="TEXT",
+        help="type of the whole KV cache: --type-k and --type-v at once",
+    )
 
 
 def add_flag(group: _Group, setting: Setting) -> None:
     """Declare the flag of a setting."""
     text = f"{setting.help} ({_default_text(setting)})".replace("%", "%%")
-    names = [setting.flag]
-    if setting.key == "n_ctx":
-        names.insert(0, "--ctx")
+    names = [*setting.short, setting.flag]
     if setting.kind == "bool":
         group.add_argument(
             *names,

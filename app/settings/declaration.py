@@ -23,7 +23,8 @@ class SettingError(ValueError):
 class Setting:
     """One setting: what it is called, what it takes, what it does and when.
 
-    ``none_label`` makes None a value of its own and names it ("chosen by Plimsoll").
+    ``none_label`` makes None a value of its own and names it ("chosen by Plimsoll"). ``short`` are
+    flags of the same setting that are quicker to type.
     """
 
     key: str
@@ -42,6 +43,7 @@ class Setting:
     none_label: str | None = None
     advanced: bool = False
     accept: Callable[[str], str] | None = None  # one line or text in its own form, or ValueError
+    short: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:

@@ -36,6 +36,7 @@ LOAD_TABLE: Final[tuple[Setting, ...]] = (
         step=1024,
         unit="tokens",
         none_label=_CHOSEN,
+        short=("--ctx",),
     ),
     Setting(
         "type_k",
@@ -150,6 +151,7 @@ LOAD_TABLE: Final[tuple[Setting, ...]] = (
         minimum=1,
         maximum=8,
         step=1,
+        short=("--parallel",),
     ),
     Setting(
         "mmap",
@@ -184,6 +186,7 @@ LOAD_TABLE: Final[tuple[Setting, ...]] = (
         "auto",
         "next load",
         choices=(("auto", "Automatic"), ("on", "On"), ("off", "Off")),
+        short=("--flash",),
     ),
     Setting(
         "threads",
@@ -226,6 +229,7 @@ LOAD_TABLE: Final[tuple[Setting, ...]] = (
         step=128,
         unit="tokens",
         advanced=True,
+        short=("--batch",),
     ),
     Setting(
         "n_ubatch",
@@ -241,6 +245,7 @@ LOAD_TABLE: Final[tuple[Setting, ...]] = (
         step=128,
         unit="tokens",
         advanced=True,
+        short=("--ubatch",),
     ),
     Setting(
         "compatibility",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,48 @@ def test_verify(model: Path, capsys: pytest.CaptureFixture[str], options: tuple[
     assert errors["output"] == 0
     assert found["worst_error"] < 0.01
     assert found["dry_run_s"] < 5
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("--ctx 512", "--n-ctx 512"),
+        ("--kv-type f32", "--type-k f32 --type-v f32"),
+        ("--flash off", "--flash-attention off"),
+        ("--ubatch 64", "--n-ubatch 64"),
+        ("--batch 64", "--n-batch 64"),
+        ("--sequences 3", "--parallel 3"),
+    ],
+)
+def test_a_setting_has_the_same_names_in_every_command(
+    short: str, long: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def planned(words: str) -> list[object]:
+        plan = _json(capsys, "plan", str(model), "--hardware", "RTX 4090", *words.split())
+        sizes = ("weights_bytes", "kv_bytes", "compute_bytes")
+        return [plan["kv_type"], *(item[size] for item in plan["devices"] for size in sizes)]
+
+    asked = planned(short)
+    assert asked == planned(long)
+    assert asked != planned("")
+    for command in ("chat", "compare", "bench", "verify"):
+        parser = argparse.ArgumentParser()
+        import_module(f"app.cli.{command}").add_arguments(parser)
+        files = ["a.gguf", "b.gguf"] if command == "compare" else ["a.gguf"]
+        one, other, none = (
+            parser.parse_args([*files, *words.split()]) for words in (short, long, "")
+        )
+        assert one == other != none
+
+
+@pytest.mark.parametrize("command", ["plan", "verify", "bench", "chat"])
+def test_a_context_below_the_least_is_refused_everywhere(
+    command: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run([command, str(model), "--ctx", "1"])
+    assert ended.value.code == 2
+    assert "Context lies between 256 and 16,777,216, not 1; see" in capsys.readouterr().err
 
 
 def test_verify_reads(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
