@@ -88,6 +88,11 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     earlier: tuple[TurnPart, ...] = ()
 
     @property
+    def whole_reply_tokens(self) -> int:
+        """Tokens of all parts of a reply that was continued; where it was not, its own."""
+        return self.reply_tokens + sum(part.stats.reply_tokens for part in self.earlier)
+
+    @property
     def is_alone(self) -> bool:
         """Tell whether each reading of the weights gave one token, as the ceiling assumes."""
         return self.replies_at_once == 1 and not self.drafted_tokens

@@ -64,6 +64,7 @@ class _Running:
     request_id: int
     parts: list[_Part]
     progress: tuple[int, int] | None = None
+    began: Started | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +206,7 @@ class ReplyRunner(QObject):
             return
         if isinstance(message, Started):
             running.progress = (0, message.new_tokens)
+            running.began = message
             self.started.emit(running.conversation_id, message.fit)
             self._all_changed(running)
         elif isinstance(message, Progress):
@@ -268,6 +270,8 @@ class ReplyRunner(QObject):
         part.text = [text]
         part.reasoning = [reasoning] if reasoning else []
         message_id = part.message_id
+        if stats is None:
+            stats = self._so_far(part)
         if stats is None and part.before:
             # Figures of what was there before are not lost with the rest.
             last = part.before[-1]
@@ -276,6 +280,28 @@ class ReplyRunner(QObject):
             lambda store: store.save_reply(message_id, text, reasoning, state, stop_reason, stats)
         )
         return text
+
+    def _so_far(self, part: _Part) -> TurnStats | None:
+        """Return what is known of a reply that has not ended, None before its first token."""
+        began = None if self._running is None else self._running.began
+        if self._running is None or began is None or not part.reply_tokens:
+            return None
+        model = self._engine.state.model
+        # With a draft the time says nothing without the tokens drafted, which come at the end.
+        plain = model is not None and model.draft is None
+        per_s = part.decode_per_s if plain else None
+        return TurnStats(
+            n_ctx=began.fit.n_ctx,
+            prompt_tokens=began.fit.prompt_tokens,
+            reused_tokens=began.reused_tokens,
+            evaluated_tokens=began.new_tokens,
+            reply_tokens=part.reply_tokens,
+            reasoning_tokens=part.reasoning_tokens,
+            decode_s=(part.reply_tokens - 1) / per_s if per_s else 0.0,
+            load_id=self.load_id,
+            replies_at_once=len(self._running.parts),
+            earlier=part.before,
+        )
 
     def _end(self, part: _Part, done: Done | ReplyDone) -> tuple[str, MessageState, TurnStats]:
         part.ended = True
@@ -291,7 +317,6 @@ class ReplyRunner(QObject):
         return self._store_part(part, state, failed.message, None), state
 
     def _finish(self, running: _Running, done: Done | None, failed: Failed | None) -> None:
-        self._running = None
         self._timer.stop()
         first, *others = running.parts
         stats: TurnStats | None = None
@@ -303,6 +328,7 @@ class ReplyRunner(QObject):
             for part in others:
                 if not part.ended:
                     self._fail(part, failed)
+        self._running = None
         reason = done.stop if done is not None else failed.message if failed is not None else None
         self.finished.emit(
             FinishedReply(

@@ -6,7 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from app.data.conversations import ConversationStore
+from app.ui.chat_views import figures_of
+from inspector.records import TurnStats
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.window import Program
 
@@ -60,3 +64,48 @@ def test_never_more_than_half_a_second_is_unstored(
         looked += due > 0
     program.answered()
     assert looked > 3
+
+
+def test_reply_that_the_program_left_keeps_its_figures(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=[LONG, LONG], decode_per_s=100)
+    program = open_program(model).ready()
+    program.send("Hello")
+    program.until(lambda: program.written() > 60)
+    live = program.app.controller.runner.live
+    assert live is not None
+    program.close()
+
+    again = open_program(model).ready()
+    again.until(lambda: bool(again.app.chats.conversations))
+    (chat,) = again.app.chats.conversations
+    again.app.chats.open(chat.id)
+    again.until(lambda: len(again.app.controller.path) == 2)
+    left = again.app.controller.path[-1]
+    assert left.state == "interrupted"
+    assert left.stats is not None
+    assert left.stats.reply_tokens == live.reply_tokens
+    assert left.stats.prompt_tokens > 0
+    assert left.stats.decode_per_s == pytest.approx(live.decode_per_s)
+    tokens = left.stats.reply_tokens
+
+    again.app.controller.continue_reply(left.id)
+    again.until(lambda: again.written() > len(left.text) + 60)
+    again.app.controller.stop()
+    again.answered()
+    stats = again.app.controller.path[-1].stats
+    assert stats is not None
+    assert [part.stats.reply_tokens for part in stats.earlier] == [tokens]
+    assert stats.whole_reply_tokens == tokens + stats.reply_tokens
+    shown = figures_of(stats)[0]
+    assert shown.value == f"{stats.whole_reply_tokens:,}"
+
+
+def test_text_whose_tokens_nobody_counted_is_not_said_to_have_none() -> None:
+    stats = TurnStats(
+        n_ctx=8192, prompt_tokens=2325, reused_tokens=0, evaluated_tokens=2325, reply_tokens=0
+    )
+    assert figures_of(stats) == ()
+    (nothing,) = figures_of(stats, has_text=False)
+    assert nothing.value == "0"

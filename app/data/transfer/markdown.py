@@ -69,7 +69,9 @@ def _figures(message: Message) -> str:
     stats = message.stats
     if stats is None:
         return ""
-    figures = [f"{stats.reply_tokens} tokens"]
+    tokens = stats.whole_reply_tokens
+    counted = tokens or not (message.text or message.reasoning)
+    figures = [f"{tokens} tokens" if counted else "tokens unknown"]
     if stats.decode_per_s is not None:
         figures.append(f"{stats.decode_per_s:.1f} tok/s")
     figures.append(f"prompt {stats.prompt_tokens} tokens, {stats.reused_tokens} of them reused")
