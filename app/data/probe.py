@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ import psutil
 
 from app.data.nvidia import Nvidia
 from gguf_tools.hardware import HardwareTable
-from gguf_tools.machine import MEASURED_BUSY, Device, DeviceKind, Machine
+from gguf_tools.machine import MEASURED_BUSY, PARTLY_CACHED, Device, DeviceKind, Machine
 from gguf_tools.units import format_bandwidth
 from inspector.records import BandwidthRecord
 
@@ -177,7 +178,7 @@ def host_device(
     notes = []
     if bandwidth.cached and bandwidth.large_bytes_per_s is not None:
         beyond = format_bandwidth(bandwidth.large_bytes_per_s)
-        notes.append(f"partly from the processor's cache: beyond it {beyond}")
+        notes.append(f"{PARTLY_CACHED}: main memory {beyond}")
     if not bandwidth.steady:
         notes.append(MEASURED_BUSY)
     return replace(
@@ -256,27 +257,56 @@ def _pool(shares: bool, item: Reported, cpu: Device) -> str:
 
 
 def busy_sentence(own_pids: Sequence[int] = (), interval_s: float = 0.3) -> str:
-    """Return a sentence about other programs that use the processors, empty if it is quiet.
+    """Return sentences about what else uses the processors, empty if it is quiet.
 
-    Watches for ``interval_s``, in the calling thread.
+    This process and ``own_pids`` with their children are what is measured and not told. Other
+    processes of this program (the engines of a comparison, a download) are no other programs but
+    disturb a rate as much: they are told apart. Watches for ``interval_s``, in the calling thread.
     """
-    own = set(own_pids) | {psutil.Process().pid}
+    here = psutil.Process()
+    family = _below(here)
+    silent = {here.pid, *own_pids}
+    for pid in filter(None, own_pids):  # 0 has all others below it on some systems
+        own = _ask(lambda pid=pid: psutil.Process(pid))  # type: ignore[misc]
+        silent |= set() if own is None else _below(own)
     watched: dict[int, psutil.Process] = {}
     for process in psutil.process_iter():
-        if process.pid not in own and _ask(process.cpu_percent) is not None:
+        if process.pid not in silent and _ask(process.cpu_percent) is not None:
             watched[process.pid] = process
     psutil.cpu_percent()
-    psutil.Process().cpu_percent(interval_s)
-    shares = []
+    here.cpu_percent(interval_s)
+    ours, others = 0.0, []
     for process in watched.values():
-        share = _ask(process.cpu_percent)
-        if share:
-            shares.append((share / 100, _ask(process.name) or "another program"))
-    total = sum(share for share, _ in shares)
-    if total < _BUSY_SHARE:
-        return ""
-    _, name = max(shares)
-    return f"Other programs use {total:.1f} processor cores, {name} the most of them."
+        share = (_ask(process.cpu_percent) or 0.0) / 100
+        if process.pid in family:
+            ours += share
+        elif share:
+            others.append((share, process))
+    total = sum(share for share, _ in others)
+    told = []
+    if total >= _BUSY_SHARE:
+        _, most = max(others, key=lambda item: item[0])
+        told.append(
+            f"Other programs use {total:.1f} processor cores, {_program(most)} the most of them."
+        )
+    if ours >= _BUSY_SHARE:
+        told.append(f"Plimsoll itself uses {ours:.1f} processor cores for something else.")
+    return " ".join(told)
+
+
+def _below(process: psutil.Process) -> set[int]:
+    """Return the processes that a process started, and what those started."""
+    children: list[psutil.Process] = _ask(lambda: process.children(recursive=True)) or []
+    return {child.pid for child in children}
+
+
+def _program(process: psutil.Process) -> str:
+    """Return what people call a program: another window or command of ours is no mere python."""
+    words: list[str] = _ask(process.cmdline) or []
+    module = words[words.index("-m") + 1 :][:1] if "-m" in words else []
+    if words[:1] == [sys.executable] and module and module[0].split(".")[0] == "app":
+        return "another Plimsoll"
+    return str(_ask(process.name) or "another program")
 
 
 def _ask(function: Callable[[], Any]) -> Any:

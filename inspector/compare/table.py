@@ -6,7 +6,7 @@ the bytes decodes twice as fast where memory is the limit. Beside it stands the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
@@ -32,7 +32,8 @@ _RETURNED_BYTES: Final = 32 << 20
 class VariantRow:
     """One variant's figures; None is unknown. Rates are tokens per second.
 
-    ``bytes_per_token`` are read for one token at ``depth_tokens`` in the cache, weights and cache;
+    ``bytes_per_token`` are read for one token at ``depth_tokens`` in the cache, weights and cache
+    (of all rows the weights alone while the cache of one is unknown);
     ``efficiency`` is the decode rate over its ceiling. Ratios are against the reference, above 1
     is faster. ``shared`` marks rates of variants that ran together.
     """
@@ -85,8 +86,15 @@ class MemoryReturn:
 def variant_rows(record: ComparisonRecord) -> tuple[VariantRow, ...]:
     """Return the rows of the table, in the order of the variants."""
     reference = record.variants[record.reference]
+    sizes = _sizes(record.variants)
     return tuple(
-        _row(record, variant, reference, is_reference=index == record.reference)
+        _row(
+            record,
+            variant,
+            reference,
+            (sizes[index], sizes[record.reference]),
+            is_reference=index == record.reference,
+        )
         for index, variant in enumerate(record.variants)
     )
 
@@ -95,12 +103,13 @@ def _row(
     record: ComparisonRecord,
     variant: VariantRecord,
     reference: VariantRecord,
+    sizes: tuple[int | None, int | None],
     *,
     is_reference: bool,
 ) -> VariantRow:
     rate, spread = _decode(variant)
     point = _point(variant)
-    own_bytes, other_bytes = _bytes(variant), _bytes(reference)
+    own_bytes, other_bytes = sizes
     other_rate = _decode(reference)[0]
     stats, quality = variant.stats, variant.quality
     prefill = variant.prefill
@@ -167,9 +176,32 @@ def _point(variant: VariantRecord) -> RatePoint | None:
     return plan.rate_at(variant.stats.mean_depth_tokens)
 
 
-def _bytes(variant: VariantRecord) -> int | None:
-    point = _point(variant)
-    return variant.bytes_per_token if point is None else point.bytes_per_token
+def _sizes(variants: Sequence[VariantRecord]) -> list[int | None]:
+    """Return what a token of each variant reads, all on one basis: None is unknown.
+
+    A variant that has not run yet has no plan, so only its weights are known. The cache that
+    comes to them is that of another variant of the same model, which has the same shape; where
+    there is none, the weights alone count for all, since one with its cache and one without would
+    give a ratio of neither.
+    """
+    points = [_point(variant) for variant in variants]
+    caches: dict[str, int] = {}
+    for variant, point in zip(variants, points, strict=True):
+        if point is not None and variant.bytes_per_token is not None:
+            caches.setdefault(variant.name, point.bytes_per_token - variant.bytes_per_token)
+    whole: list[int | None] = []
+    for variant, point in zip(variants, points, strict=True):
+        weights, cache = variant.bytes_per_token, caches.get(variant.name)
+        if point is not None:
+            whole.append(point.bytes_per_token)
+        elif weights is not None and cache is not None:
+            whole.append(weights + cache)
+        else:
+            whole.append(None)
+    if None not in whole:
+        return whole
+    weights_only = [variant.bytes_per_token for variant in variants]
+    return whole if None in weights_only else weights_only
 
 
 # --- sentences

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from app.data import probe
@@ -228,6 +231,9 @@ class _Process:
     def name(self) -> str:
         return self._name
 
+    def cmdline(self) -> list[str]:
+        return [self._name]
+
 
 @pytest.mark.parametrize(
     ("processes", "words"),
@@ -247,6 +253,59 @@ def test_other_programs_are_named(
     assert bool(sentence) == bool(words)
     if words:
         assert "compiler the most" in sentence
+
+
+_SPIN = "print(flush=True)\nwhile True: pass"
+
+
+def _spinning(argv: list[str], cwd: Path | None = None) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(argv, cwd=cwd, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_own_work_is_no_other_program() -> None:
+    """A child of this program that computes is told as Plimsoll's, with ``own_pids`` not at all."""
+    child = _spinning([sys.executable, "-c", _SPIN])
+    try:
+        told = probe.busy_sentence(interval_s=0.3)
+        measured = probe.busy_sentence([child.pid], interval_s=0.3)
+    finally:
+        child.kill()
+        child.communicate()
+    assert "Plimsoll itself uses " in told
+    assert "Plimsoll itself" not in measured
+
+
+def test_children_of_what_is_measured_are_not_told() -> None:
+    start = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {_SPIN!r}])"
+    child = _spinning([sys.executable, "-c", start])
+    below = psutil.Process(child.pid).children()
+    try:
+        assert len(below) == 1
+        assert "Plimsoll itself" not in probe.busy_sentence([child.pid], interval_s=0.3)
+    finally:
+        for process in below:
+            process.kill()
+        child.communicate()
+
+
+def test_another_plimsoll_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").touch()  # before the real one
+    (tmp_path / "app" / "__main__.py").write_text(_SPIN)
+    child = _spinning([sys.executable, "-m", "app"], tmp_path)
+    monkeypatch.setattr(psutil.Process, "children", lambda *_, **__: [])  # as if started elsewhere
+    only = psutil.Process(child.pid)
+    monkeypatch.setattr("app.data.probe.psutil.process_iter", lambda: [only])
+    try:
+        told = probe.busy_sentence(interval_s=0.3)
+    finally:
+        child.kill()
+        child.communicate()
+    assert told.startswith("Other programs use ")
+    assert "another Plimsoll the most" in told
 
 
 @pytest.mark.parametrize(
@@ -274,7 +333,7 @@ def test_a_bandwidth_that_the_cache_makes_says_so() -> None:
     cached = msgspec.structs.replace(record(60e9), large_bytes_per_s=20e9)
     host = machine(CPU, bandwidth=cached).cpu
     assert host.bandwidth_bytes_per_s == 60e9
-    assert host.bandwidth_note == "partly from the processor's cache: beyond it 20.0 GB/s"
+    assert host.bandwidth_note == "partly from the processor's cache: main memory 20.0 GB/s"
     plain = msgspec.structs.replace(record(22e9), large_bytes_per_s=20e9)
     assert machine(CPU, bandwidth=plain).cpu.bandwidth_note == ""
     assert machine(CPU, bandwidth=record()).cpu.bandwidth_note == ""

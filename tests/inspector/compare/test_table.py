@@ -1,12 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
-from inspector.compare.records import ComparisonSettings, decode_comparison, encode_comparison
+from inspector.compare.records import (
+    ComparisonSettings,
+    VariantRecord,
+    decode_comparison,
+    encode_comparison,
+)
 from inspector.compare.table import memory_returns, sentences, variant_rows
 from inspector.session import Session
 from tests.inspector.compare.samples import GIB, MIB, comparison, steps, variant
@@ -164,3 +170,38 @@ def test_bytes_of_the_plan_at_the_depth_of_the_answer(plan_of: Callable[..., Pla
     assert row.depth_tokens == answered.stats.mean_depth_tokens == 40
     assert row.bytes_per_token == point.bytes_per_token
     assert row.ceiling == point.ceiling
+
+
+def _with_cache(label: str, weights_bytes: int, rate: float, cache_bytes: int) -> VariantRecord:
+    plain = variant(label, weights_bytes, rate)
+    assert plain.decode is not None
+    return msgspec.structs.replace(
+        plain,
+        decode=msgspec.structs.replace(plain.decode, bytes_per_token=weights_bytes + cache_bytes),
+    )
+
+
+def _waiting(item: VariantRecord, **values: Any) -> VariantRecord:
+    return msgspec.structs.replace(
+        item, status="waiting", decode=None, prefill=None, stats=None, **values
+    )
+
+
+def test_a_predicted_ratio_is_the_same_before_a_variant_ran_and_after() -> None:
+    """With 1 GiB of cache, 8 + 1 over 4 + 1; without it 8 over 4; mixed it was 9 over 4."""
+    reference = _with_cache("Q8_0", 8 * GIB, 10.0, GIB)
+    half = _with_cache("Q4_0", 4 * GIB, 18.0, GIB)
+    before = variant_rows(comparison(variants=(reference, _waiting(half)), reference=0))
+    after = variant_rows(comparison(variants=(reference, half), reference=0))
+    assert [row.ratio_predicted for row in before] == [1.0, 1.8]
+    assert [row.ratio_predicted for row in after] == [1.0, 1.8]
+    assert [row.bytes_per_token for row in before] == [9 * GIB, 5 * GIB]
+
+
+def test_where_the_cache_of_one_is_unknown_the_weights_count_for_all() -> None:
+    reference = _with_cache("Q8_0", 8 * GIB, 10.0, GIB)
+    other = _waiting(_with_cache("Q4_0", 4 * GIB, 18.0, GIB), name="Other 8B")
+    third = _with_cache("Q2_K", 2 * GIB, 30.0, GIB)
+    rows = variant_rows(comparison(variants=(reference, other, third), reference=0))
+    assert [row.ratio_predicted for row in rows] == [1.0, 2.0, 4.0]
+    assert [row.bytes_per_token for row in rows] == [8 * GIB, 4 * GIB, 2 * GIB]
