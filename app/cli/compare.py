@@ -56,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--system", default="", metavar="TEXT", help="system prompt")
     parser.add_argument(
-        "--reference", metavar="FILE", help="whom others are held against (default: the largest)"
+        "--reference",
+        metavar="FILE",
+        help="whom others are held against (default: the largest not made from another)",
     )
     parser.add_argument(
         "--text", metavar="FILE", help="a text to measure quality on (default: a built-in one)"

@@ -49,7 +49,8 @@ class CompareError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareRequest:
-    """Variants and what they share. ``reference`` indexes ``paths``; None takes the largest.
+    """Variants and what they share. ``reference`` indexes ``paths``; None takes
+    `default_reference`.
 
     ``options`` and ``sampling`` hold what ``settings`` doesn't name (threads of a batch, samplers);
     where both name a value, ``settings`` counts. ``text`` is what quality is measured on.
@@ -90,8 +91,25 @@ class Room:
 
 
 def default_reference(facts: Sequence[ModelFacts]) -> int:
-    """Return the variant that others are held against: the one with most bits a weight."""
-    return max(range(len(facts)), key=lambda index: (facts[index].weights_bytes, -index))
+    """Return the variant that others are held against: the largest that was not made from another.
+
+    A Q8_0 that was requantised from the Q4_1 beside it holds more bytes and no more of the model.
+    """
+    made = [_is_made_from_one_of(item, facts) for item in facts]
+    return max(
+        range(len(facts)), key=lambda index: (not made[index], facts[index].weights_bytes, -index)
+    )
+
+
+def _is_made_from_one_of(made: ModelFacts, facts: Sequence[ModelFacts]) -> bool:
+    """Tell whether a file's metadata names another of these as what it was requantised from."""
+    source = requantized_from(made.header)
+    return source is not None and any(
+        item is not made
+        and item.quantization == source
+        and (item.architecture, item.parameters) == (made.architecture, made.parameters)
+        for item in facts
+    )
 
 
 def prepare(request: CompareRequest) -> Prepared:

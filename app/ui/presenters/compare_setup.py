@@ -51,10 +51,16 @@ def run_offer(record: ComparisonRecord, next_reference: int | None) -> str:
     """Return what another run would change, empty for nothing."""
     if next_reference is None:
         return ""
-    return _tr(
+    chosen = record.variants[next_reference]
+    told = _tr(
         "{0} is the reference from the next run on. The figures below hold the others against "
         "{1}: what it expected of the text is not kept."
-    ).format(record.variants[next_reference].label, record.variants[record.reference].label)
+    ).format(chosen.label, record.variants[record.reference].label)
+    if chosen.requantized_from is not None:
+        told += " " + _tr("{0} was requantised from {1} and can be no better than that.").format(
+            chosen.label, chosen.requantized_from
+        )
+    return told
 
 
 def variant_choices(groups: Iterable[ModelGroup]) -> list[VariantChoice]:
