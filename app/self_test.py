@@ -22,6 +22,7 @@ from app.cli.terminal import json_line, say
 from app.paths import DATA_DIR_VARIABLE, starter_model
 from app.program import own_command
 from app.version import version
+from gguf_tools.units import counted
 
 __all__ = ["CHECKS", "CheckFailed", "Result", "add_arguments", "run", "run_check"]
 
@@ -202,7 +203,7 @@ def _engine(folder: Path) -> str:
         _require_own_libraries(client.pid)
     _require(answer.strip() == _REPLY, f"the model said {answer!r} instead of {_REPLY!r}")
     backends = ", ".join(sorted({device.backend for device in hello.devices}))
-    return f"{hello.engine}; {tokens} tokens on {backends}; {hello.cpu}"
+    return f"{hello.engine}; {counted(tokens, 'token')} on {backends}; {hello.cpu}"
 
 
 def _starter(_folder: Path) -> str:

@@ -14,6 +14,7 @@ __all__ = [
     "KIB",
     "MIB",
     "ceil_div",
+    "counted",
     "format_bandwidth",
     "format_bytes",
     "format_count",
@@ -80,6 +81,11 @@ def format_count(count: int | None) -> str:
         if count >= factor:
             return f"{_three_digits(count / factor)}{unit}"
     return str(count)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a count with its word: ``1 token``, ``1,024 tokens``; ``many`` where no s does."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def format_decimal_bytes(size_bytes: float) -> str:

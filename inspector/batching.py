@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from gguf_tools.units import counted
 from inspector.records import TurnRecord, TurnStats
 
 __all__ = ["alone_per_s", "batch_sentence", "draft_sentence", "expected_tokens_per_step"]
@@ -68,7 +69,8 @@ def batch_sentence(stats: TurnStats, alone: float | None) -> str:
         return text
     return (
         f"{text} One alone wrote {alone:,.1f}: a step cost {alone / each:.2f} times as much and "
-        f"gave up to {count} tokens, so a token cost {alone / together:.2f} of what it costs alone."
+        f"gave up to {counted(count, 'token')}, so a token cost {alone / together:.2f} of "
+        "what it costs alone."
     )
 
 
@@ -80,8 +82,8 @@ def draft_sentence(stats: TurnStats, alone: float | None) -> str:
     steps = max(stats.reply_tokens - stats.accepted_tokens, 1)
     per_step = stats.reply_tokens / steps
     text = (
-        f"The draft model guessed {stats.drafted_tokens:,} tokens and {share * 100:.0f} % of them "
-        f"were right: {per_step:.2f} tokens a step of the large model, measured; "
+        f"The draft model guessed {counted(stats.drafted_tokens, 'token')} and {share * 100:.0f} % "
+        f"of them were right: {per_step:.2f} tokens a step of the large model, measured; "
         f"{_predicted(stats.accepted_tokens, stats.drafted_tokens, steps):.2f} by the formula."
     )
     rate = stats.decode_per_s

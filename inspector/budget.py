@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from gguf_tools.units import format_bytes, format_percent
+from gguf_tools.units import counted, format_bytes, format_percent
 from inspector.plan_errors import device_of_buffer, is_mapped, tensors_of_range
 from inspector.plan_record import PlannedDevice
 from inspector.records import LoadRecord, MemorySample
@@ -356,7 +356,7 @@ def _kv_segments(
     if in_use:
         known = session.has_evaluated
         take = "take" if known else "of this chat will take"
-        text = f"{tokens:,} tokens {take} {format_bytes(used)}{formula}"
+        text = f"{counted(tokens, 'token')} {take} {format_bytes(used)}{formula}"
         if taken.state:
             text += f"; recurrent state {format_bytes(taken.state)}, whatever the length"
         basis_used: Basis = "measured" if tokens and known else "planned"

@@ -9,7 +9,7 @@ from gguf_tools.kv import KvCache, kv_caches
 from gguf_tools.plan import Plan
 from gguf_tools.quants import cache_type
 from gguf_tools.settings import refusal
-from gguf_tools.units import ceil_div
+from gguf_tools.units import ceil_div, counted
 from inspector.plan_record import GrowthLine
 
 __all__ = ["growth_lines", "kv_formula"]
@@ -73,14 +73,15 @@ def kv_formula(plan: Plan) -> str:
         if k_row == v_row and facts.key_length == facts.value_length:
             each = kind.block_bytes / kind.block
             formula = (
-                f"2 (K and V) × {len(main.layers)} layers × {heads} KV heads × "
+                f"2 (K and V) × {counted(len(main.layers), 'layer')} × {heads} KV heads × "
                 f"{facts.key_length} values × {each:g} B ({kind.name.lower()}) = {total}"
             )
         else:
-            formula = f"{len(main.layers)} layers × ({k_row:,} B of K + {v_row:,} B of V) = {total}"
+            layers = counted(len(main.layers), "layer")
+            formula = f"{layers} × ({k_row:,} B of K + {v_row:,} B of V) = {total}"
     else:
         count = sum(len(cache.layers) for cache in growing)
-        formula = f"K and V rows of {count} layers, summed: {total}"
+        formula = f"K and V rows of {counted(count, 'layer')}, summed: {total}"
     windows = [cache for cache in memory.caches if not cache.grows]
     if windows:
         count = sum(len(cache.layers) for cache in windows)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gguf_tools.plan import DecodePlan
-from gguf_tools.units import format_bytes, format_percent, format_rate
+from gguf_tools.units import counted, format_bytes, format_percent, format_rate
 from inspector.effects import planned_again
 from inspector.fixes import fix, smaller_cache, smaller_context, without
 from inspector.plan_record import FindingRecord, FixRecord, PlanRecord, RatePoint
@@ -139,7 +139,7 @@ def _experts(plan: PlanRecord) -> Iterator[FindingRecord]:
         yield FindingRecord(
             id="experts_on_cpu",
             severity="note",
-            text=f"The experts of {len(split)} layers stay in main memory.",
+            text=f"The experts of {counted(len(split), 'layer')} stay in main memory.",
             cause=(
                 f"They take {format_bytes(size)}, of which a token reads "
                 f"{plan.model.experts_used} of {plan.model.experts} parts."

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gguf_tools.units import (
+    counted,
     format_bandwidth,
     format_bytes,
     format_figure,
@@ -194,8 +195,8 @@ def _load_parts(load: LoadRecord, turns: Sequence[TurnRecord]) -> list[str]:
         f"- Computer: {who.machine or who.cpu or 'unknown'}",
         f"- Engine: {'; '.join(part for part in (who.engine, who.program) if part)}",
         (
-            f"- Window {settings.n_ctx:,} tokens, cache {settings.type_k}/{settings.type_v}, flash "
-            f"attention {flash}, {settings.threads} threads"
+            f"- Context {settings.n_ctx:,} tokens, cache {settings.type_k}/{settings.type_v}, "
+            f"flash attention {flash}, {counted(settings.threads, 'thread')}"
         ),
         f"- {load.layers_offloaded} of {load.layers_total} layers on accelerators",
         f"- Loaded in {format_seconds(load.load_s)}",

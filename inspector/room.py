@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gguf_tools.plan import Plan, PoolUse, make_plan
-from gguf_tools.units import format_bytes
+from gguf_tools.units import counted, format_bytes
 from inspector.effects import effect_of
 from inspector.plan_record import Changes, FindingRecord, FixRecord
 
@@ -155,7 +155,7 @@ def _fewer_layers(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
             high = middle - 1
     if best is not None:
         layers, after = best
-        yield f"{layers} layers on the accelerator", {"gpu_layers": layers}, after
+        yield f"{counted(layers, 'layer')} on the accelerator", {"gpu_layers": layers}, after
     if plan.facts.experts:
         after = _again(plan, experts_on_cpu=True)
         yield "experts in main memory", {"experts_on_cpu": True}, after

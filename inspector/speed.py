@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from gguf_tools.machine import bandwidth_how
 from gguf_tools.units import (
+    counted,
     format_bandwidth,
     format_bytes,
     format_percent,
@@ -193,7 +194,8 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
         if session.cores and 0 < stats.threads * 2 < session.cores and not session.tuned:
             yield f"Only {stats.threads} of {session.cores} fast cores are used."
     if stats.reply_tokens < SHORT_TOKENS:
-        yield f"The reply is short ({stats.reply_tokens} tokens), so the figure is uncertain."
+        tokens = counted(stats.reply_tokens, "token")
+        yield f"The reply is short ({tokens}), so the figure is uncertain."
 
 
 def network_words(device: PlannedDevice) -> str:
@@ -315,12 +317,12 @@ def _expectation(plan: PlanRecord) -> str:
             "Nothing was measured of this model here yet: what is likely of its types of weights "
             "and of its cache, within a wide range."
         )
-    rates = f"{fit.count} measured rate{'' if fit.count == 1 else 's'}"
+    rates = counted(fit.count, "measured rate")
     if fit.runs:
-        rates += f" of {fit.runs} run{'' if fit.runs == 1 else 's'}"
+        rates += f" of {counted(fit.runs, 'run')}"
     if not fit.own:
         return f"By {rates} of other settings or another model on this computer."
-    return f"By {rates} of this model on this computer, up to {fit.deepest:,} tokens deep."
+    return f"By {rates} of this model on this computer, up to {counted(fit.deepest, 'token')} deep."
 
 
 def _bandwidth_basis(plan: PlanRecord) -> Basis:
@@ -372,7 +374,8 @@ def _first_token(session: Session) -> FirstTokenView | None:
     parts = []
     if stats.load_s:
         parts.append(FirstTokenPart(LOAD_PART, stats.load_s))
-    parts.append(FirstTokenPart(f"prefill of {stats.evaluated_tokens:,} tokens", stats.prefill_s))
+    what = f"prefill of {counted(stats.evaluated_tokens, 'token')}"
+    parts.append(FirstTokenPart(what, stats.prefill_s))
     rest = stats.first_token_s - stats.prefill_s
     if rest > 0:
         parts.append(FirstTokenPart("template and first draw", rest))
@@ -391,7 +394,7 @@ def _draft_first_token(session: Session) -> FirstTokenView | None:
         return None
     return FirstTokenView(
         total_s=seconds,
-        parts=(FirstTokenPart(f"prefill of {session.draft_tokens:,} tokens", seconds),),
+        parts=(FirstTokenPart(f"prefill of {counted(session.draft_tokens, 'token')}", seconds),),
         new_tokens=session.draft_tokens,
         reused_tokens=session.draft_reused_tokens,
         basis="planned",

@@ -184,3 +184,54 @@ def test_the_list_finds_what_it_is_for(text: str, better: str) -> None:
 )
 def test_the_list_leaves_alone_what_is_meant_otherwise(text: str) -> None:
     assert _faults(text) == []
+
+
+_COUNTED: Final = re.compile(
+    r" (token|thread|layer|file|variant|chat|model|run|message|device|repl(y|ie))s\b"
+    r"(?! (share|each|at|to be|match|before|can't|lie|were|are|is|fit|need))"
+)
+_WHOLES: Final = ("of ", "most ", "more than ", "All ", "'s ")  # "1 of 31 layers"
+_NEVER_ONE: Final = re.compile(
+    r"context|n_ctx|trained|window|sliding|cells|budget|breaks|per_step|\bone\b|cpu|model\.layers"
+)
+
+
+def _bare_counts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield where a count stands before a noun that is always in the plural."""
+    chosen = {  # where the text for one is another
+        id(text)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.IfExp)
+        for text in (node.body, node.orelse)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr) or id(node) in chosen:
+            continue
+        parts = node.values
+        for index in range(len(parts) - 1):
+            value, after = parts[index], parts[index + 1]
+            before = parts[index - 1] if index else None
+            if not isinstance(value, ast.FormattedValue) or not isinstance(after, ast.Constant):
+                continue
+            told = before.value if isinstance(before, ast.Constant) else ""
+            if str(told).endswith(_WHOLES) or _NEVER_ONE.search(ast.unparse(value.value)):
+                continue
+            if isinstance(after.value, str) and _COUNTED.match(after.value):
+                yield node.lineno, ast.unparse(node)
+
+
+@pytest.mark.parametrize("where", ["app/cli", "app/data/transfer", "inspector", "gguf_tools"])
+def test_no_count_stands_before_a_word_that_does_not_follow_it(where: str) -> None:
+    faults = [
+        f"{path.relative_to(_ROOT)}:{line}: {text}: say it with units.counted"
+        for path in sorted((_ROOT / where).rglob("*.py"))
+        for line, text in _bare_counts(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not faults, "\n".join(faults)
+
+
+def test_a_count_that_is_one_is_found() -> None:
+    assert list(_bare_counts(ast.parse("f'{n} tokens new'")))
+    assert list(_bare_counts(ast.parse("f'prefill took {n:,} threads'")))
+    assert not list(_bare_counts(ast.parse("f'a context of {n} tokens'")))
+    assert not list(_bare_counts(ast.parse("f'{n} tokenizers'")))

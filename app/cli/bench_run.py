@@ -25,7 +25,7 @@ from app.engine.threads import clamp_threads
 from app.machine import bandwidth_for, machine_for
 from gguf_tools.facts import ModelFacts
 from gguf_tools.plan import Plan, make_plan
-from gguf_tools.units import round_up
+from gguf_tools.units import counted, round_up
 from inspector.measured import DecodeSample
 from inspector.planned import load_settings, plan_record, prefill_point, step_point
 from inspector.records import BandwidthRecord, BenchRecord, BenchRow, LoadRecord
@@ -116,7 +116,8 @@ def bench(
                             # The decode that follows begins at the same depth.
                             keep=test == "prefill" and bool(generate),
                         )
-                        note(f"{test} of {tokens} tokens at depth {depth}, {count} at once")
+                        of = counted(tokens, "token")
+                        note(f"{test} of {of} at depth {depth}, {count} at once")
                         try:
                             rows.append(_row(client, request, plan))
                         except RequestFailed as error:

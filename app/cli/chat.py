@@ -48,6 +48,7 @@ from app.engine.templates.builtin import BUILTIN_TEMPLATES
 from app.paths import default_paths, starter_model
 from app.settings import Settings
 from app.tuned import known_options
+from gguf_tools.units import counted
 from inspector.records import TurnStats
 
 __all__ = ["add_arguments", "choose_model", "run", "statistics_line"]
@@ -110,8 +111,9 @@ def statistics_line(stats: TurnStats, stop: str, detail: str | None = None) -> s
     if detail and stop == "stop_string":
         why += f" {detail!r}"
     return (
-        f"[{stats.reply_tokens:,} tokens · first token {stats.first_token_s:.2f} s{reused} · "
-        f"prefill {stats.evaluated_tokens:,} tokens at {rate(stats.prefill_per_s)} · "
+        f"[{counted(stats.reply_tokens, 'token')} · "
+        f"first token {stats.first_token_s:.2f} s{reused} · "
+        f"prefill {counted(stats.evaluated_tokens, 'token')} at {rate(stats.prefill_per_s)} · "
         f"decode {rate(stats.decode_per_s)} · context {stats.context_used_tokens:,} / "
         f"{stats.n_ctx:,} · {why}]"
     )
@@ -225,7 +227,8 @@ class _Conversation:
     def _tell_fit(self, fit: PromptFit) -> None:
         if fit.dropped and fit.keep_from != self.keep_from:
             note(
-                f"[{len(fit.dropped)} old messages ({fit.dropped_tokens:,} tokens) are left out: "
+                f"[{counted(len(fit.dropped), 'old message')} "
+                f"({counted(fit.dropped_tokens, 'token')}) left out: "
                 f"the context holds {fit.n_ctx:,} tokens]"
             )
         self.keep_from = fit.keep_from
@@ -374,4 +377,4 @@ def _show_prompt(client: EngineClient, conversation: _Conversation) -> None:
     )
     sys.stdout.write(for_stream(rendered.text, sys.stdout))
     sys.stdout.flush()
-    note(f"\n[{rendered.tokens:,} tokens]")
+    note(f"\n[{counted(rendered.tokens, 'token')}]")

@@ -25,6 +25,7 @@ from gguf_tools.plan import DevicePlan, Plan, make_plan
 from gguf_tools.rates import TokenBytes
 from gguf_tools.settings import engine_settings
 from gguf_tools.units import (
+    counted,
     format_bandwidth,
     format_bytes,
     format_figure,
@@ -239,7 +240,7 @@ def _as_text(plan: Plan) -> str:
     chats = "1 chat" if settings.sequences == 1 else f"{settings.sequences} chats at once"
     asked = (
         f"context {settings.context:,} tokens, {chats}, KV cache in "
-        f"{settings.kv.type_k.name.lower()}, {plan.layers_offloaded} layers offloaded"
+        f"{settings.kv.type_k.name.lower()}, {counted(plan.layers_offloaded, 'layer')} offloaded"
     )
     lines = [shown(f"{plan.facts.shown_name} on {plan.machine.name}"), f"  {asked}", ""]
     rows = [("", *_HEADS), *(_device_row(item) for item in plan.devices)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gguf_tools.header import Header
+from gguf_tools.units import counted
 
 __all__ = ["Keys", "UnusableKeyError"]
 
@@ -82,6 +83,7 @@ class Keys:
             return (max(values[0], 0),) * layers
         if len(values) != layers:
             raise UnusableKeyError(
-                f"{self.full(name)} lists {len(values)} layers, and the model has {layers}."
+                f"{self.full(name)} lists {counted(len(values), 'layer')}, "
+                f"and the model has {layers}."
             )
         return tuple(max(value, 0) for value in values)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from gguf_tools.hparams.keys import Keys, UnusableKeyError
 from gguf_tools.hparams.model import MAX_LAYERS, Hyperparameters
 from gguf_tools.hparams.tables import SLIDING, SlidingRule
+from gguf_tools.units import counted
 
 __all__ = ["sliding_layers"]
 
@@ -56,7 +57,7 @@ def _pattern(keys: Keys, rule: SlidingRule, shape: Hyperparameters) -> tuple[boo
     listed = keys.listed(_PATTERN)
     if listed is not None:
         if len(listed) > MAX_LAYERS:
-            raise UnusableKeyError(f"{keys.full(_PATTERN)} lists {len(listed)} layers.")
+            raise UnusableKeyError(f"{keys.full(_PATTERN)} lists {counted(len(listed), 'layer')}.")
         return tuple(bool(item) for item in (*listed, *(0,) * layers)[:layers])
     if rule.period is None:
         raise UnusableKeyError(f"The file doesn't say {keys.full(_PATTERN)}.")

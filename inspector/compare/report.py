@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gguf_tools.units import format_bytes
+from gguf_tools.units import counted, format_bytes
 from inspector.compare.records import ComparisonRecord, Estimate, QualityRecord, VariantRecord
 from inspector.compare.table import VariantRow, memory_returns, sentences, variant_rows
 
@@ -140,9 +140,9 @@ def estimate_text(estimate: Estimate | None, style: str) -> str:
 def _quality_note(record: ComparisonRecord) -> str:
     known = next(item.quality for item in record.variants if item.quality is not None)
     return (
-        f"On {record.settings.text_name or 'a text'}: {known.tokens:,} tokens in {known.chunks} "
-        f"chunks of {known.chunk_tokens}, defined as by llama.cpp's perplexity tool; the figures "
-        "after ± are standard errors."
+        f"On {record.settings.text_name or 'a text'}: {counted(known.tokens, 'token')} in "
+        f"{known.chunks} chunks of {known.chunk_tokens}, defined as by llama.cpp's perplexity "
+        "tool; the figures after ± are standard errors."
     )
 
 

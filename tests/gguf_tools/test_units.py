@@ -6,6 +6,7 @@ import pytest
 
 from gguf_tools.units import (
     ceil_div,
+    counted,
     format_bandwidth,
     format_bytes,
     format_count,
@@ -143,3 +144,10 @@ def test_shares_are_whole_percent() -> None:
 )
 def test_sizes_beside_bandwidths_are_decimal(value: float, text: str) -> None:
     assert format_decimal_bytes(value) == text
+
+
+def test_a_word_follows_its_count() -> None:
+    assert [counted(count, "token") for count in (0, 1, 2)] == ["0 tokens", "1 token", "2 tokens"]
+    assert counted(12_345, "layer") == "12,345 layers"
+    assert counted(1, "reply", "replies") == "1 reply"
+    assert counted(3, "reply", "replies") == "3 replies"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from app.data.records import Attachment, Conversation, Message
+from gguf_tools.units import counted
 
 __all__ = ["render", "render_all"]
 
@@ -70,11 +71,13 @@ def _figures(message: Message) -> str:
     if stats is None:
         return ""
     tokens = stats.whole_reply_tokens
-    counted = tokens or not (message.text or message.reasoning)
-    figures = [f"{tokens} tokens" if counted else "tokens unknown"]
+    known = tokens or not (message.text or message.reasoning)
+    figures = [counted(tokens, "token") if known else "tokens unknown"]
     if stats.decode_per_s is not None:
         figures.append(f"{stats.decode_per_s:.1f} tok/s")
-    figures.append(f"prompt {stats.prompt_tokens} tokens, {stats.reused_tokens} of them reused")
+    figures.append(
+        f"prompt {counted(stats.prompt_tokens, 'token')}, {stats.reused_tokens} of them reused"
+    )
     return " · ".join(figures)
 
 
