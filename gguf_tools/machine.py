@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 __all__ = [
     "LOAD_LINE",
     "MEASURED_BUSY",
+    "PARTLY_CACHED",
     "Basis",
     "CpuFeature",
     "DecodeFit",
@@ -31,6 +32,9 @@ LOAD_LINE: Final = 0.9
 
 MEASURED_BUSY: Final = "measured while busy"
 """A device's ``bandwidth_note`` where other programs slowed the measurement down."""
+
+PARTLY_CACHED: Final = "partly from the processor's cache"
+"""Begins a device's ``bandwidth_note`` where a model of this size is read faster than memory."""
 
 
 def bandwidth_how(basis: str, note: str) -> str:

@@ -69,7 +69,7 @@ def bench_text(record: BenchRecord, bandwidth: BandwidthRecord | None) -> str:
         speed = f"main memory at {format_bandwidth(bandwidth.bytes_per_s)} (measured)"
         if bandwidth.cached:
             large = format_bandwidth(bandwidth.large_bytes_per_s)
-            speed += f", partly from the processor's cache: beyond it {large}"
+            speed += f", partly from the processor's cache: main memory {large}"
     lines = [
         shown(f"{load.identity.model_name} · {load.identity.machine}"),
         f"  threads: {settings.threads}, flash attention {flash}, cache {settings.type_k}, {speed}",

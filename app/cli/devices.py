@@ -161,6 +161,8 @@ def _as_text(device: Device, record: BandwidthRecord | None) -> str:
         if device.bandwidth_bytes_per_s is None
         else f"{format_bandwidth(device.bandwidth_bytes_per_s)} ({how})"
     )
+    if device.kind == "cpu":  # a processor's cache gives small models more: `plan` says how much
+        speed = f"main memory {speed}"
     line = (
         f"{device.name:<10} {device.kind:<5} {device.description}  "
         f"{format_bytes(device.total_bytes)}, {format_bytes(device.free_bytes)} free, {speed}"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app.data.bandwidths import keep_bandwidth
 from app.data.load_records import LoadRecords
+from app.data.state import StateFile
+from app.engine.bandwidth import MOST_BYTES, probe_size
 from app.paths import default_paths
 from gguf_tools.units import format_bandwidth
+from inspector.records import BandwidthRecord
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
 
@@ -149,9 +154,39 @@ def test_status_line_names_the_bandwidth_that_is_reckoned_with(
     def is_named() -> bool:
         rate = None if session.plan is None else session.plan.devices[0].bandwidth_bytes_per_s
         shown = program.app.window.status.texts()[0]
-        return rate is not None and shown.endswith(f" · {format_bandwidth(rate)}")
+        return rate is not None and f" · {format_bandwidth(rate)}" in shown
 
     program.until(is_named)
+
+
+def test_every_page_follows_what_another_process_measured(open_program: Open, tiny: Path) -> None:
+    default_paths().make()
+    listed = Path(shutil.copy(tiny, default_paths().models))
+    program = open_program(listed).ready()
+    inspector, engine = program.app.inspector, program.app.engine.state
+    program.until(lambda: inspector.session.plan is not None and not inspector.probing)
+    facts, hello = inspector._planner.facts, engine.hello
+    assert facts is not None
+    assert hello is not None
+    program.app.window.show_page("models")
+    size = probe_size(facts.bytes_read_per_token or 0)
+    terminal = StateFile(default_paths().state)  # no computer is as fast as these
+    for buffer_bytes, rate in ((size, 7.77e15), (MOST_BYTES, 3.33e15)):
+        record = BandwidthRecord(
+            at_ms=1,
+            threads=inspector._planner.threads,
+            buffer_bytes=buffer_bytes,
+            samples=(rate,) * 4,
+        )
+        keep_bandwidth(terminal, hello.cpu, record)
+    small, main = format_bandwidth(7.77e15), format_bandwidth(3.33e15)
+    status = program.app.window.status
+    program.until(lambda: f" · {small} partly from cache" in status.texts()[0])
+    assert inspector.session.plan is not None
+    note = inspector.session.plan.devices[0].bandwidth_note
+    assert note == f"partly from the processor's cache: main memory {main}"
+    basis = program.app.models_page.page.toolbar._basis
+    program.until(lambda: f"main memory {main}" in basis.text() and small in basis.text())
 
 
 def test_lessons_are_a_setting_of_panel_and_dialog(open_program: Open, tiny: Path) -> None:

@@ -1,9 +1,13 @@
-"""Measures the rate of main memory in a thread, once for this computer, or when the user asks."""
+"""Measures the rate of main memory in a thread, once for this computer, or when the user asks.
+
+What another page or process measured is noticed within seconds: one computer has one figure.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.data.bandwidths import bandwidths_stamp
 from app.data.state import StateFile
 from app.engine.protocol import Hello
 from app.machine import bandwidth_for
@@ -12,20 +16,39 @@ from inspector.records import BandwidthRecord
 
 __all__ = ["BandwidthProbe"]
 
+_LOOK_MS = 2000
+
 
 class BandwidthProbe(QObject):
     """One measurement at a time; while it runs nothing else should compute.
 
     Signals:
-        known(): main memory was measured, and the figure is kept.
+        began(): a measurement runs.
+        known(): something about memory is known better, and kept: measured here or elsewhere.
+        ended(BandwidthRecord or None): a measurement is through, None where there was no room.
     """
 
+    began = Signal()
     known = Signal()
+    ended = Signal(object)
 
     def __init__(self, state: StateFile, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self.is_running = False
+        self._seen = bandwidths_stamp(state)
+        self._timer = QTimer(self)
+        self._timer.setInterval(_LOOK_MS)
+        self._timer.timeout.connect(self._look)
+        self._timer.start()
+
+    @Slot()
+    def _look(self) -> None:
+        """Tell of what was measured meanwhile, by whomever; our own run tells by itself."""
+        now = bandwidths_stamp(self._state)
+        if now != self._seen and not self.is_running:
+            self._seen = now
+            self.known.emit()
 
     def measure(self, hello: Hello, threads: int, size_bytes: int, *, again: bool) -> None:
         """Measure; a run that is under way goes on.
@@ -40,16 +63,20 @@ class BandwidthProbe(QObject):
             return
         state, cpu = self._state, hello.cpu
 
-        def done(_record: BandwidthRecord) -> None:
+        def done(record: BandwidthRecord) -> None:
             self.is_running = False
+            self._seen = bandwidths_stamp(state)
             self.known.emit()
+            self.ended.emit(record)
 
         def failed(error: Exception) -> None:
             self.is_running = False
+            self.ended.emit(None)
             if not isinstance(error, MemoryError):
                 raise error
 
         self.is_running = True
+        self.began.emit()
         tasks.run(
             lambda: bandwidth_for(state, cpu, threads, size_bytes, again=again), done, failed, self
         )

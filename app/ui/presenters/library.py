@@ -103,6 +103,7 @@ class LibraryPresenter(QObject):
         self._asked: dict[str, str] = {}
         self._planned_at = 0.0
         self._machine: Machine | None = None
+        self._fastest_bytes_per_s = 0.0  # the most that a row's prediction rests on
         self._loaded: str | None = None
         self.page = ModelsPage(themes, window)
         window.add_page(PAGE, self.tr("Models"), "models", self.page)
@@ -196,7 +197,7 @@ class LibraryPresenter(QObject):
             hidden=hidden,
             loaded=self._loaded,
             budget_context=self._budget_context(),
-            basis=basis_line(self._machine) if self._scanner.entries else "",
+            basis=self._basis,
             is_rough=self._is_rough,
             seconds=self._scanner.seconds,
         )
@@ -208,6 +209,12 @@ class LibraryPresenter(QObject):
         yield
         self.page.set_fits(self._fits)
         self._plan()
+
+    @property
+    def _basis(self) -> str:
+        if not self._scanner.entries:
+            return ""
+        return basis_line(self._machine, self._fastest_bytes_per_s)
 
     @property
     def _is_rough(self) -> bool:
@@ -311,6 +318,7 @@ class LibraryPresenter(QObject):
 
     def _plan_anew(self) -> None:
         """Forget what was planned; figures stay on screen until there are new ones."""
+        self._fastest_bytes_per_s = 0.0
         self._planned.clear()
         self._planner.cancel()
 
@@ -352,13 +360,16 @@ class LibraryPresenter(QObject):
         self._fits.update(views)
         self._planned.update({key: self._asked[key] for key in fits})
         self.page.set_fits(views)
+        fastest = max((fit.bandwidth_bytes_per_s or 0.0 for fit in fits.values()), default=0.0)
+        if fastest > self._fastest_bytes_per_s:
+            self._fastest_bytes_per_s = fastest
+            self.page.set_basis(self._basis, is_rough=self._is_rough)
 
     @Slot(object)
     def _on_machine(self, machine: Machine) -> None:
         before, self._machine = self._machine, machine
         if basis_line(machine) != basis_line(before):
-            words = basis_line(machine) if self._scanner.entries else ""
-            self.page.set_basis(words, is_rough=self._is_rough)
+            self.page.set_basis(self._basis, is_rough=self._is_rough)
             # What was planned with other figures is planned again, after this round.
             self._planned.clear()
 

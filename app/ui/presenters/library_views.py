@@ -16,7 +16,7 @@ from app.paths import starter_model
 from app.ui.models.views import FitView, GroupKind, GroupView, LibraryView, VariantView
 from app.ui.models.words import context
 from app.ui.numbers import grouped
-from gguf_tools.machine import MEASURED_BUSY, Basis, Machine
+from gguf_tools.machine import Basis, Machine, bandwidth_how
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate
 from inspector.widgets.text import basis_word
 
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _OLLAMA: Final = "Ollama"
+_FASTER: Final = 1.02  # of main memory: less is no other figure
 
 
 def _tr(text: str, *values: str) -> str:
@@ -335,8 +336,12 @@ def _decode_words(fit: VariantFit) -> str:
     )
 
 
-def basis_line(machine: Machine | None) -> str:
-    """Return what predictions rest on: device and bandwidth with its basis."""
+def basis_line(machine: Machine | None, fastest_bytes_per_s: float | None = None) -> str:
+    """Return what predictions rest on: device and bandwidth with its basis.
+
+    ``fastest_bytes_per_s`` is the most that a row rests on: a processor's cache may hold a part of
+    a small model, which is read faster than main memory.
+    """
     if machine is None:
         return _tr("No predictions yet: the engine has not started")
     device = machine.accelerators[0] if machine.accelerators else machine.cpu
@@ -346,16 +351,20 @@ def basis_line(machine: Machine | None) -> str:
     text = "Predicted for %1 · %2 %3"
     if not machine.accelerators:  # what a processor's cache holds is read faster
         text = "Predicted for %1 · main memory %2 %3"
-    return _tr(
+    line = _tr(
         text,
         _short(device.description or device.name),
         format_bandwidth(rate),
         _basis_words(device.bandwidth_basis, device.bandwidth_note),
     )
+    fastest = format_bandwidth(fastest_bytes_per_s or 0.0)
+    if not machine.accelerators and (fastest_bytes_per_s or 0.0) > rate * _FASTER:
+        line += _tr(" · small models up to %1, partly from cache", fastest)
+    return line
 
 
 def _basis_words(basis: Basis, note: str) -> str:
-    return _tr("measured while busy") if MEASURED_BUSY in note else basis_word(basis)
+    return bandwidth_how(basis_word(basis), note)
 
 
 def _short(name: str) -> str:

@@ -89,6 +89,12 @@ class ThisMachine(QObject):
             self._on_machine, None, self,
         )  # fmt: skip
 
+    @Slot()
+    def ask_again(self) -> None:
+        """Ask anew for the same model, if anybody did: something was measured meanwhile."""
+        if self._wanted:
+            self.ask(self._facts)
+
     @property
     def _bytes_per_token(self) -> int:
         return (self._facts.bytes_read_per_token if self._facts is not None else None) or 0

@@ -12,6 +12,7 @@ from app.engine.protocol import ModelInfo
 from app.engine.qt_client import EngineState
 from app.ui.presenters.model_names import FileLook
 from app.ui.shell.views import HeaderModel, Segment, StatusFacts
+from gguf_tools.machine import PARTLY_CACHED, bandwidth_how
 from gguf_tools.units import format_bandwidth
 from inspector.plan_record import PlanRecord
 
@@ -19,11 +20,16 @@ __all__ = ["Bandwidth", "elsewhere", "header_model", "plan_bandwidth", "status_f
 
 
 class Bandwidth(NamedTuple):
-    """What the plan reckons with: a device's rate of reading, and how that is known."""
+    """What the plan reckons with: a device's rate of reading, and how that is known.
+
+    ``is_cached``: a model of this size is read faster than main memory; ``basis`` says how fast
+    that is.
+    """
 
     device: str
     bytes_per_s: float
     basis: str
+    is_cached: bool = False
 
 
 def _tr(text: str) -> str:
@@ -48,7 +54,8 @@ def status_facts(state: EngineState, bandwidth: Bandwidth | None = None) -> Stat
             )
             if bandwidth is not None and bandwidth.device == device.name:
                 rate = format_bandwidth(bandwidth.bytes_per_s)
-                text += f" · {rate}"
+                named = _tr("{0} partly from cache") if bandwidth.is_cached else "{0}"
+                text += " · " + named.format(rate)
                 tip += "\n" + _tr("Memory is read at {0} ({1}).").format(rate, bandwidth.basis)
             left.append(Segment(text, tip))
     if state.model is not None:
@@ -122,7 +129,12 @@ def plan_bandwidth(plan: PlanRecord | None) -> Bandwidth | None:
     lead = max(devices, key=lambda item: item.weights_bytes, default=None)
     if lead is None or lead.bandwidth_bytes_per_s is None:
         return None
-    return Bandwidth(lead.name, lead.bandwidth_bytes_per_s, lead.bandwidth_basis)
+    return Bandwidth(
+        lead.name,
+        lead.bandwidth_bytes_per_s,
+        bandwidth_how(lead.bandwidth_basis, lead.bandwidth_note),
+        PARTLY_CACHED in lead.bandwidth_note,
+    )
 
 
 def elsewhere(state: EngineState) -> str:

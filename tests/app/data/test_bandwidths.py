@@ -193,3 +193,15 @@ def test_without_a_file_or_with_a_lost_one_what_was_measured_stays(paths: Paths)
     assert rate(state, 100 * MIB) == 20e9
     paths.state.write_text("[")
     assert rate(state, 100 * MIB) == 20e9
+
+
+def test_a_small_model_s_figure_names_main_memory_s_as_other_pages_do(state: StateFile) -> None:
+    keep_bandwidth(state, "cpu", probe(34e9, 100 * MIB, large=9.5e9))
+    keep_bandwidth(state, "cpu", probe(15.2e9, LARGE_BYTES))
+    found = kept_bandwidth(state, "cpu", 2, 100 * MIB)
+    assert found is not None
+    assert (found.bytes_per_s, found.large_bytes_per_s, found.cached) == (34e9, 15.2e9, True)
+    assert rate(state, MOST_BYTES) == 15.2e9
+    main = kept_bandwidth(state, "cpu", 2, MOST_BYTES)
+    assert main is not None
+    assert not main.cached
