@@ -216,7 +216,9 @@ class BudgetCard(Card):
             sum(item.device == n for item in layers.layers) for n in range(len(layers.devices))
         ]
         parts = [
-            fill(self.tr("%1 layers on %2"), str(count), device.name)
+            fill(self.tr("1 layer on %1"), device.name)
+            if count == 1
+            else fill(self.tr("%1 layers on %2"), str(count), device.name)
             for count, device in zip(counts, layers.devices, strict=True)
             if count
         ]

@@ -66,7 +66,8 @@ class GrowthCard(Card):
     def _fits(self, view: GrowthView) -> str:
         parts = []
         if view.fitting_tokens is not None:
-            parts.append(fill(self.tr("%1 more tokens fit"), grouped(view.fitting_tokens)))
+            many = fill(self.tr("%1 more tokens fit"), grouped(view.fitting_tokens))
+            parts.append(self.tr("1 more token fits") if view.fitting_tokens == 1 else many)
         if view.fitting_conversations:
             count = view.fitting_conversations
             text = (

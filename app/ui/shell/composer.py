@@ -214,7 +214,8 @@ class Composer(QFrame):
         if chip.problem:
             note.setText(self.tr("can't be sent"))
         elif chip.tokens is not None:
-            note.setText(self.tr("%1 tokens").replace("%1", grouped(chip.tokens)))
+            many = self.tr("%1 tokens").replace("%1", grouped(chip.tokens))
+            note.setText(self.tr("1 token") if chip.tokens == 1 else many)
         else:
             note.setText(self.tr("counting…"))
         frame.setToolTip(chip.problem or chip.name)

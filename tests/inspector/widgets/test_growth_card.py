@@ -42,6 +42,11 @@ def test_conversations(card: GrowthCard, conversations: int | None, text: str) -
     assert card.fits.text() == text
 
 
+def test_room_for_one_token(card: GrowthCard) -> None:
+    card.set_view(replace(SPLIT_GROWTH, fitting_tokens=1, fitting_conversations=None))
+    assert card.fits.text() == "1 more token fits"
+
+
 def test_all_of_the_window_fits_or_none(card: GrowthCard) -> None:
     card.set_view(replace(SPLIT_GROWTH, budget_tokens=None))
     assert card.ends.text() == "The whole context fits into the budget."
