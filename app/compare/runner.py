@@ -75,6 +75,13 @@ class Comparison:
                 if run.client is not None:
                     run.client.kill()
 
+    def disturb(self) -> None:
+        """Note that something else of this program computes: what runs now is marked so."""
+        with self._lock:
+            for run in self._running:
+                if run.record.reached not in {"scoring", "unloading"}:  # no rate is measured there
+                    run.disturbed.set()
+
     def run(self) -> ComparisonRecord:
         """Compare, and return the record, which holds failed and cancelled variants too.
 
@@ -211,6 +218,8 @@ class Comparison:
                 if run in self._running:
                     self._running.remove(run)
             run.end()
+        if run.disturbed.is_set():
+            run.set(disturbed=True)
         reached, status = run.record.reached, run.record.status
         run.phase(status)
         if status != "done":

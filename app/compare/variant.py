@@ -5,6 +5,7 @@ Kept apart from its engine, whose death in the middle loses nothing that came be
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,7 @@ class VariantState:
         self.index = index
         self.record = record
         self.memory: list[MemoryStep] = []
+        self.disturbed = threading.Event()  # another thread sees what else computes
         self._tell = tell
 
     def set(self, **values: Any) -> None:

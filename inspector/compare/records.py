@@ -129,7 +129,8 @@ class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
     plan's memory over all devices, ``engine_bytes`` the sum of the engine's own buffers,
     ``peak_bytes`` the most that the process held (its own pages and the mapped file). ``prefill``
     and ``decode`` are bench rows at the same depth for all variants, None where rates were taken
-    from the answers alone (shared bandwidth). ``reached`` is what it was doing when it failed.
+    from the answers alone (shared bandwidth). ``reached`` is what it was doing when it failed;
+    ``disturbed``: this program's own chat wrote meanwhile, so that its rates are low.
     """
 
     path: str
@@ -159,6 +160,7 @@ class VariantRecord(msgspec.Struct, frozen=True, kw_only=True):
     quality: QualityRecord | None = None
     quality_note: str = ""
     notices: tuple[str, ...] = ()
+    disturbed: bool = False
 
 
 class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):

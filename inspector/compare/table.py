@@ -213,6 +213,9 @@ def sentences(record: ComparisonRecord) -> tuple[str, ...]:
     found = [*_speed(rows, shared=record.settings.together), *_quality(record, rows)]
     found += _memory(record)
     found += [f"{row.label} failed: {row.failure}" for row in rows if row.status == "failed"]
+    disturbed = [item.label for item in record.variants if item.disturbed]
+    if disturbed:
+        found.append(f"The chat wrote meanwhile, so these rates are low: {', '.join(disturbed)}.")
     if record.busy:
         found.append(f"The machine was busy, so rates are uncertain. {record.busy}")
     if record.cancelled:

@@ -91,7 +91,7 @@ class ComparePresenter(QObject):
         page.reference_wanted.connect(self.set_reference)
         page.removed.connect(self.remove)
         page.differences.variant_chosen.connect(self._on_variant_chosen)
-        self._engine.state_changed.connect(self._show_setup)
+        self._engine.state_changed.connect(self._on_engine)
         self.kept.opened.connect(self._show_kept)
         run = self.run
         run.record_changed.connect(self._show)
@@ -260,8 +260,19 @@ class ComparePresenter(QObject):
         """End the run; what is known so far stays."""
         self.run.stop()
 
+    @Slot()
+    def _on_engine(self) -> None:
+        self._note_chat()
+        self._show_setup()
+
+    def _note_chat(self) -> None:
+        """Mark what is being measured while the chat's engine computes as well."""
+        if self.is_running and self._engine.state.busy:
+            self.run.disturb()
+
     @Slot(bool)
     def _on_phase(self, is_another: bool) -> None:
+        self._note_chat()
         if is_another:
             self._show_columns()
         self._show_setup()
@@ -329,7 +340,8 @@ class ComparePresenter(QObject):
             self.page.differences.hide()
             return
         self.page.set_title(common_name(record))
-        self.page.offer_run(run_offer(record, self._next_reference))
+        offer = "" if self.is_running else run_offer(record, self._next_reference)
+        self.page.offer_run(offer)
         table = table_view(record)
         self.page.set_results(table, bar_views(record) if table.rows else (), dot_views(record))
         self.page.set_no_quality(no_quality_sentence(record))

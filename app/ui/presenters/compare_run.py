@@ -84,6 +84,11 @@ class CompareRun(QObject):
         if self._comparison is not None:
             self._comparison.cancel()
 
+    def disturb(self) -> None:
+        """Note that the chat writes: the variants that run now are marked so."""
+        if self._comparison is not None:
+            self._comparison.disturb()
+
     def clear(self) -> None:
         """Forget what an earlier run told."""
         self.phases, self.answers = {}, {}

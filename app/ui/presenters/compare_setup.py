@@ -50,7 +50,7 @@ def setup_view(
 def run_offer(record: ComparisonRecord, next_reference: int | None) -> str:
     """Return what another run would change, empty for nothing."""
     if next_reference is None:
-        return ""
+        return _disturbed(record)
     chosen = record.variants[next_reference]
     told = _tr(
         "{0} is the reference from the next run on. The figures below hold the others against "
@@ -61,6 +61,14 @@ def run_offer(record: ComparisonRecord, next_reference: int | None) -> str:
             chosen.label, chosen.requantized_from
         )
     return told
+
+
+def _disturbed(record: ComparisonRecord) -> str:
+    labels = [variant.label for variant in record.variants if variant.disturbed]
+    if not labels:
+        return ""
+    told = _tr("The chat wrote meanwhile, so these rates are low: {0}. Run it again without that.")
+    return told.format(", ".join(labels))
 
 
 def variant_choices(groups: Iterable[ModelGroup]) -> list[VariantChoice]:

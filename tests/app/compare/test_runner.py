@@ -316,3 +316,23 @@ def test_files_that_can_not_be_compared(
         prepare_run(*tiny_variants, reference=5)()
     with pytest.raises(CompareError, match="prompt"):
         prepare_run(*tiny_variants, prompt="", quality=False)()
+
+
+def test_a_variant_is_marked_when_the_chat_wrote_while_it_was_measured(
+    tiny_variants: tuple[Path, ...], prepare_run: MakeRun
+) -> None:
+    run: Run
+
+    def chat(event: Event) -> None:
+        if isinstance(event, PhaseChanged) and (event.index, event.phase) in {
+            (1, "measuring"),
+            (2, "scoring"),
+        }:
+            run.comparison.disturb()
+
+    run = prepare_run(*tiny_variants, on_event=chat, measure_rates=True)
+    record = run()
+    assert [item.disturbed for item in record.variants] == [False, True, False]
+    assert "The chat wrote meanwhile, so these rates are low: Q8_0." in sentences(record)
+    finished = run.of(VariantFinished, 1)[0]
+    assert finished.variant.disturbed  # told while the others still run
