@@ -145,8 +145,12 @@ def _notice(session: Session) -> str:
             # The budget's card has the sum; a row that is far off deserves its own sentence.
             rows = () if session.load is None else plan_errors(session.load)
             worst = worst_error(rows)
-            far = worst is not None and worst.error is not None and abs(worst.error) >= _FAR_OFF
-            return verify_line(session) if far else ""
+            if worst is not None and worst.error is not None and abs(worst.error) >= _FAR_OFF:
+                return verify_line(session)
+            tokens = session.used_tokens
+            if not tokens or session.has_evaluated:
+                return ""
+            return f"Not in the cache yet: shown is what this chat's {tokens:,} tokens will take."
 
 
 # --- findings and layers

@@ -14,7 +14,8 @@ milliseconds):
    ``id`` to the statistics of the turns.
 4. Every second, and at the end of a prefill: ``session.memory(sample)``.
 5. A chat is opened, or another branch of it: ``session.conversation(turns)`` with the `TurnRecord`
-   of every reply that has statistics, oldest first. After an edit: the same.
+   of every reply that has statistics, oldest first. After an edit: the same. What the engine counts
+   of all of it: ``session.chat(tokens)``.
 6. ``Started``: ``session.turn_started(prompt_tokens=…, reused_tokens=…, new_tokens=…)``;
    ``Progress`` of a prefill: ``session.read(done_tokens)``; ``Chunk``: ``session.tokens(reply
    tokens, rate)``, of another reply at once ``session.branch(number, tokens)``; ``Done``:
@@ -86,12 +87,15 @@ class Session:
         self.turns: tuple[TurnRecord, ...] = ()
         self._comparable: tuple[tuple[TurnRecord, ...], str, tuple[TurnRecord, ...]] = ((), "", ())
         self.live: LiveTurn | None = None
+        self.chat_tokens: int | None = None  # of the chat on screen by this model, if counted
         self.draft_tokens: int | None = None
         self.draft_reused_tokens: int | None = None
         self.loss: tuple[str, str] | None = None
         self.cores: int | None = None  # physical performance cores that the engine may use
         # Threads and attention were measured here and are the fastest: no advice against them.
         self.tuned = False
+        self.loss_can_mend = True
+        self.measuring = False  # main memory's bandwidth is being measured
         self.busy: str = ""  # what else uses the processors, as a sentence
         self.gpus: tuple[str, ...] = ()  # accelerators that the system has, whatever the engine
 
@@ -112,6 +116,7 @@ class Session:
         self.load = None
         self.loss = None
         self.live = None
+        self.chat_tokens = None
         self.peak_bytes = None
         self.before = before
         self.sample = before or self.sample
@@ -129,10 +134,15 @@ class Session:
         self.state = "empty" if self.plan is None else "planned"
         self.load = None
         self.live = None
+        self.chat_tokens = None
         self.peak_bytes = None
 
-    def engine_lost(self, sentence: str, detail: str = "") -> None:
-        """The engine's process ended; what it held is free again."""
+    def engine_lost(self, sentence: str, detail: str = "", *, can_mend: bool = True) -> None:
+        """The engine's process ended; what it held is free again.
+
+        ``can_mend`` tells that another load of the model may fare better with other settings.
+        """
+        self.loss_can_mend = can_mend
         self.loss = (sentence, detail)
         self.live = None
         self.state = "lost"
@@ -160,6 +170,14 @@ class Session:
         self.turns = tuple(turns)
         self.draft_tokens = None
 
+    def chat(self, tokens: int | None) -> None:
+        """The chat on screen was counted by the model that is loaded; None: not yet.
+
+        Turns alone don't tell it: an interrupted reply has no statistics, another model's tokens
+        are not this one's.
+        """
+        self.chat_tokens = tokens
+
     def draft(self, new_tokens: int | None, reused_tokens: int | None = None) -> None:
         """The draft would have so many tokens evaluated, None without a draft."""
         self.draft_tokens = new_tokens
@@ -175,6 +193,7 @@ class Session:
     ) -> None:
         """A prompt is being read."""
         self.state = "reading"
+        self.chat_tokens = None
         self.draft_tokens = None
         self.peak_bytes = None
         self.live = LiveTurn(
@@ -212,6 +231,7 @@ class Session:
     def turn_finished(self, turn: TurnRecord) -> None:
         """A reply ended with its statistics."""
         self.turns = (*self.turns, turn)
+        self.chat_tokens = None
         self.turn_ended()
 
     def turn_ended(self) -> None:
@@ -231,11 +251,13 @@ class Session:
 
     @property
     def used_tokens(self) -> int:
-        """Tokens that take room in the window now, those of every reply being written."""
+        """Tokens that the chat takes in the window, those of every reply being written."""
         live = self.live
         if live is not None:
             others = sum(live.branch_tokens.values())
             return live.reused_tokens + live.read_tokens + live.reply_tokens + others
+        if self.chat_tokens is not None:
+            return self.chat_tokens
         return self.turns[-1].stats.context_used_tokens if self.turns else 0
 
     @property

@@ -133,6 +133,8 @@ def make_inspector(program: Application) -> InspectorPresenter:
     )
     program.preferences.freed_bytes = inspector.freed_bytes
     program.context.draft_told.connect(inspector.show_draft)
+    program.context.use_told.connect(inspector.show_use)
+    inspector.show_use(program.context.use_tokens)
     inspector.fixes.summary_wanted.connect(program.context.summary_wanted)
     inspector.explains_wanted.connect(
         lambda explains: program.preferences.set_value("explain_panel", explains)
@@ -239,7 +241,7 @@ def make_planner(program: Application) -> PlannerPresenter:
     """Make the Planner page."""
     from app.ui.presenters.planner import PlannerPresenter
 
-    return PlannerPresenter(
+    made = PlannerPresenter(
         program.scanner,
         program.choices,
         program.engine,
@@ -249,6 +251,8 @@ def make_planner(program: Application) -> PlannerPresenter:
         program.inspector.freed_bytes,
         program,
     )
+    program.inspector.bandwidth_known.connect(made.this.ask_again)
+    return made
 
 
 def warm_up_steps(program: Application) -> Iterator[Step]:

@@ -139,7 +139,9 @@ class SpeedCard(Card):
 def _tokens(card: SpeedCard, view: FirstTokenView) -> str:
     parts = []
     if view.new_tokens is not None:
-        parts.append(fill(card.tr("%1 tokens new"), grouped(view.new_tokens)))
+        is_one = view.new_tokens == 1
+        text = card.tr("%1 token new") if is_one else card.tr("%1 tokens new")
+        parts.append(fill(text, grouped(view.new_tokens)))
     if view.reused_tokens:
         parts.append(fill(card.tr("%1 reused"), grouped(view.reused_tokens)))
     return joined(parts)

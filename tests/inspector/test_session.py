@@ -32,6 +32,25 @@ def test_used_tokens_follow_the_prompt_and_the_reply() -> None:
     assert session.used_tokens == 0
 
 
+def test_what_the_engine_counted_stands_above_the_last_turn(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    loaded(session)
+    session.chat(2331)  # told before the turns are: the order is not ours
+    session.conversation([turn(prompt_tokens=30, reply_tokens=17)])
+    assert session.used_tokens == 2331
+    session.chat(None)
+    assert session.used_tokens == 47
+    session.chat(2331)
+    session.turn_started(prompt_tokens=2340, reused_tokens=0, new_tokens=2340)
+    assert session.used_tokens == 0
+    session.turn_finished(turn(prompt_tokens=2340, reply_tokens=10))
+    assert session.used_tokens == 2350
+    session.chat(2350)
+    session.loading(None)
+    assert session.chat_tokens is None
+
+
 def test_replies_at_once_take_room_until_they_end() -> None:
     session = Session()
     session.turn_started(prompt_tokens=216, reused_tokens=215, new_tokens=1)

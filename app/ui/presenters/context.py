@@ -31,6 +31,7 @@ __all__ = ["ContextPresenter"]
 _PAUSE_MS = 250
 _DRAFT_ID = "draft"
 _MIN_MEASURED_SHARE = 0.5
+_MEASURED_TOKENS = 4096  # cutting so many into tokens again takes some milliseconds
 
 
 class ContextPresenter(QObject):
@@ -40,6 +41,7 @@ class ContextPresenter(QObject):
         context_wanted(int): load the model again with this context, in tokens.
         cache_wanted(int): the same with a q8_0 cache.
         summary_wanted(): go on in a new chat that begins with a summary.
+        use_told(tokens): what the chat on screen takes of the window; None is not known.
         draft_told(new, reused): tokens that the draft would have read and those it would find in
             the cache; None is no draft, or not known.
     """
@@ -47,6 +49,7 @@ class ContextPresenter(QObject):
     context_wanted = Signal(int)
     cache_wanted = Signal(int)
     summary_wanted = Signal()
+    use_told = Signal(object)
     draft_told = Signal(object, object)
 
     def __init__(
@@ -64,12 +67,13 @@ class ContextPresenter(QObject):
         self._chat = chat
         self._window = window
         self._settings = settings
+        self.is_counted = False  # whether the following is known
         self._used_tokens = 0  # of the conversation on screen, as far as it is known
         self._branch_tokens = 0  # of the other replies that are written at once
         self._count_id = 0
         self._measure_id = 0
+        self._draft_measure_id = 0
         self._file_counts: dict[int, str] = {}  # requests, and the files they count
-        self._measures_draft = False
         self._overflow: Overflow | None = None
         self._leaf: str | None = None  # last message of the branch that was measured
         self._draft_tokens: int | None = None
@@ -93,10 +97,11 @@ class ContextPresenter(QObject):
         self._set_overflow(None)
         self._branch_tokens = 0  # one reply alone stays in the cache
         self._leaf = self._controller.path[-1].id if self._controller.path else None
-        self._used_tokens = self._known_use() or 0
+        known = self._known_use()
+        self._used_tokens = known or 0
+        self.is_counted = known is not None
         self._show_gauge()
-        if self._known_use() is None:
-            self._measure(with_draft=False)
+        self._measure_id = 0 if known is not None else self._measure(with_draft=False)
         self._timer.start()
 
     def _known_use(self) -> int | None:
@@ -126,8 +131,14 @@ class ContextPresenter(QObject):
         model = self._engine.state.model
         return None if model is None else model.n_ctx
 
+    @property
+    def use_tokens(self) -> int | None:
+        """What the chat on screen takes of the loaded model's window, None if not known."""
+        return None if self._n_ctx() is None or not self.is_counted else self._used_tokens
+
     def _show_gauge(self) -> None:
         n_ctx = self._n_ctx()
+        self.use_told.emit(self.use_tokens)
         if n_ctx is None:
             self._window.header.gauge.set_use(None)
             return
@@ -152,6 +163,7 @@ class ContextPresenter(QObject):
             return
         fit = self._controller.fit
         if not live.waiting and fit is not None:
+            self.is_counted = True
             self._used_tokens = fit.prompt_tokens + live.reply_tokens
             others = self._controller.runner.lives
             self._branch_tokens = sum(
@@ -182,14 +194,15 @@ class ContextPresenter(QObject):
 
     def _on_counted(self, tokens: int) -> None:
         self._draft_tokens = tokens
-        self.draft_told.emit(tokens or None, None)
+        self._draft_measure_id = 0
         after = self._show_draft()
-        if not tokens:
-            self._set_overflow(None)
-        elif after is not None and after > _MIN_MEASURED_SHARE:
-            self._measure(with_draft=True)
-        else:
-            self._set_overflow(None)
+        is_tight = after is not None and after > _MIN_MEASURED_SHARE
+        if tokens and (is_tight or self._used_tokens + tokens <= _MEASURED_TOKENS):
+            self._draft_measure_id = self._measure(with_draft=True)
+        if not self._draft_measure_id:
+            self.draft_told.emit(tokens or None, None)
+            if not is_tight or not tokens:
+                self._set_overflow(None)
 
     def _show_draft(self) -> float | None:
         """Show the draft's figures; return the share of the window after sending."""
@@ -204,29 +217,30 @@ class ContextPresenter(QObject):
         opened = self._controller.opened
         content = message_content(self._chat.draft, self._chat.attachments)
         if opened is None:
-            prompt = chat_prompt(
-                (), system=str(self._settings.get("system_prompt")), keep_from=None, now=None
-            )
+            system = self._controller.new_chat_values.system_prompt
+            if system is None:
+                system = str(self._settings.get("system_prompt"))
+            prompt = chat_prompt((), system=system, keep_from=None, now=None)
         else:
             prompt = opened.prompt(self._settings)
         draft = ChatMessage(id=_DRAFT_ID, role="user", content=content)
         return msgspec.structs.replace(prompt, messages=(*prompt.messages, draft))
 
-    def _measure(self, *, with_draft: bool) -> None:
+    def _measure(self, *, with_draft: bool) -> int:
+        """Have the engine fit the chat; return the request, 0 if it can't be asked now."""
         state = self._engine.state
         if state.status != "ready" or self._controller.runner.is_running:
-            return
+            return 0
         if with_draft:
             prompt = self._prompt_with_draft()
         else:
             opened = self._controller.opened
             if opened is None or not opened.path:
-                return
+                return 0
             prompt = opened.prompt(self._settings)
         opened = self._controller.opened
         sampling = None if opened is None else opened.sampling().max_tokens
-        self._measures_draft = with_draft
-        self._measure_id = self._engine.measure(prompt, sampling)
+        return self._engine.measure(prompt, sampling)
 
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:
@@ -234,14 +248,14 @@ class ContextPresenter(QObject):
             self._on_counted(message.tokens)
         elif isinstance(message, Counted) and message.id in self._file_counts:
             self._chat.set_attachment_tokens(self._file_counts.pop(message.id), message.tokens)
+        elif isinstance(message, Measured) and message.id == self._draft_measure_id:
+            reused = message.reusable_tokens
+            self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
+            self._tell(message.fit)
         elif isinstance(message, Measured) and message.id == self._measure_id:
-            if self._measures_draft:
-                reused = message.reusable_tokens
-                self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
-                self._tell(message.fit)
-            else:
-                self._used_tokens = message.fit.prompt_tokens
-                self._show_gauge()
+            self._used_tokens = message.fit.prompt_tokens
+            self.is_counted = True
+            self._show_gauge()
 
     # --- overflow ---
 

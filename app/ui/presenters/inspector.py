@@ -282,6 +282,12 @@ class InspectorPresenter(QObject):
             if self._planner.learn(hello, message.stats):
                 self.plan_again()
 
+    @Slot(object)
+    def show_use(self, tokens: int | None) -> None:
+        """Take what the chat on screen takes of the window, as the gauge has it."""
+        self.session.chat(tokens)
+        self._redraw.call()
+
     @Slot(object, object)
     def show_draft(self, new_tokens: int | None, reused_tokens: int | None) -> None:
         """Tell when the draft's first token would come.
