@@ -86,10 +86,10 @@ class SettingRow(QWidget):
         head = QHBoxLayout()
         head.setContentsMargins(0, 0, 0, 0)
         head.addWidget(self._label, 1)
+        head.addWidget(self._used)  # beside the name: the editor's line is the longest as it is
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
         line.addWidget(self.editor, 1)
-        line.addWidget(self._used)
         line.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignTop)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, theme.px(7), 0, theme.px(7))
