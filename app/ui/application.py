@@ -162,6 +162,9 @@ class Application(QObject):
         self.context.summary_wanted.connect(self._on_summary_wanted)
         self.engine.state_changed.connect(self._on_engine_state)
         self.preferences.changed.connect(self._on_setting)
+        self.chat.measuring.is_measuring = lambda: (
+            is_made(self, "compare") and self.compare.is_running
+        )
 
     def _start(self, model: str | None) -> None:
         state = self.state.blob("window")

@@ -224,3 +224,60 @@ def test_busy_chat_is_not_disturbed(
     assert "busy" in program.app.compare.page.said()
     program.app.controller.stop()
     program.answered()
+
+
+def _press(program: Program, choice: str) -> None:
+    program.app.window.chat.notices.chosen.emit("measuring", choice)
+
+
+def _measuring(program: Program) -> str:
+    notices = program.app.window.chat.notices
+    return notices.bar("measuring").text if "measuring" in notices.notices() else ""
+
+
+def _run_beside(program: Program, variants: list[str]) -> None:
+    """Start a comparison that runs for seconds, and press Send while it does."""
+    compare, composer = program.app.compare, program.app.window.chat.composer
+    _open(program, variants, measure_rates=True)
+    compare.start("Name three colours.")
+    composer.set_text("Hello")
+    composer.send_requested.emit("Hello")
+    assert "make its rates low" in _measuring(program)
+    assert program.app.controller.path == ()
+    assert composer.text() == "Hello"
+
+
+def test_a_message_waits_until_the_comparison_ends(
+    open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
+) -> None:
+    fake_script(replies=["Good day."])
+    program = open_program(model).ready()
+    _run_beside(program, variants[:2])
+    _press(program, "wait")
+    assert "is sent when" in _measuring(program)
+    compare = program.app.compare
+    program.until(lambda: not compare.is_running, 120_000)
+    assert compare.record is not None
+    assert [item.disturbed for item in compare.record.variants] == [False, False]
+    program.until(lambda: len(program.app.controller.path) == 2)
+    program.answered()
+    assert _measuring(program) == ""
+    assert program.app.window.chat.composer.text() == ""
+
+
+def test_a_message_sent_anyway_marks_what_was_measured(
+    open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
+) -> None:
+    fake_script(replies=["word " * 400], decode_per_s=20)
+    program = open_program(model).ready()
+    _run_beside(program, variants[:2])
+    _press(program, "anyway")
+    program.until(lambda: len(program.app.controller.path) == 2)
+    compare = program.app.compare
+    program.until(lambda: not compare.is_running, 120_000)
+    assert compare.record is not None
+    assert any(item.disturbed for item in compare.record.variants)
+    (key,) = compare.page.notices.notices()
+    assert "The chat wrote meanwhile" in compare.page.notices.bar(key).text
+    program.app.controller.stop()
+    program.answered()

@@ -16,6 +16,7 @@ from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
+from app.ui.presenters.chat_measuring import ChatMeasuring
 from app.ui.presenters.chat_notices import ChatNotices
 from app.ui.shell.views import AttachmentChip, Notice
 from app.ui.transcript.items import MessageAction, MessageView
@@ -57,6 +58,8 @@ class ChatPresenter(QObject):
         self._problems: dict[str, tuple[str, str]] = {}
         self._keys = itertools.count()
         self._notices = ChatNotices(controller, window, self)
+        self.measuring = ChatMeasuring(window, self)
+        self.measuring.go.connect(self._send_anyway)
 
         composer = window.chat.composer
         composer.stop_requested.connect(controller.stop)
@@ -85,8 +88,16 @@ class ChatPresenter(QObject):
     def send(self, text: str, *, trim: bool = True) -> None:
         """Send the draft with its files."""
         text = text.strip()
-        if not text and not self._attachments:
-            return
+        if (text or self._attachments) and not self.measuring.holds_back():
+            self._send(text, trim=trim)
+
+    @Slot()
+    def _send_anyway(self) -> None:
+        text = self.draft.strip()
+        if text or self._attachments:
+            self._send(text)
+
+    def _send(self, text: str, *, trim: bool = True) -> None:
         if self._controller.send(text, self.attachments, trim=trim):
             self._growing = self._shown_chat is None
             self._notices.forget_refusal()
@@ -180,6 +191,7 @@ class ChatPresenter(QObject):
         key = None if conversation is None else conversation.id
         if key == self._shown_chat:
             return
+        self.measuring.forget()  # its draft is not on screen any more
         composer = self._window.chat.composer
         grown = self._growing and self._shown_chat is None
         self._growing = False
