@@ -30,6 +30,7 @@ __all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "PlainChoice", "inde
 _NUMBER: Final = re.compile(r"^\s*([\d.,\s\u00a0\u202f']*\d)\s*([kKmM]?)(?:i?b?|)\s*$")
 _FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2}
 _OCTAVE: Final = 8
+_MOST_DIGITS: Final = 12
 _INDENT_PX: Final = 7
 
 
@@ -47,11 +48,22 @@ def parse_count(text: str) -> int | None:
     if unit and re.fullmatch(r"\d+[.,]\d{1,2}", digits):
         return round(float(digits.replace(",", ".")) * _FACTORS[unit])
     plain = re.sub(r"\D", "", digits)
-    return int(plain) * _FACTORS[unit] if plain and len(plain) < 13 else None
+    return int(plain) * _FACTORS[unit] if plain and len(plain) <= _MOST_DIGITS else None
+
+
+def _is_vast(text: str) -> bool:
+    """Tell a number that is beyond every limit, and too long to be read."""
+    return _NUMBER.match(text) is not None and len(re.sub(r"\D", "", text)) > _MOST_DIGITS
 
 
 class CountField(QSpinBox):
-    """A whole number with groups of digits that also takes 32K; arrows step it."""
+    """A whole number with groups of digits that also takes 32K; arrows step it.
+
+    Signals:
+        refused(str): why what is typed is not taken as it is; empty once it is.
+    """
+
+    refused = Signal(str)
 
     def __init__(self, low: int, high: int, step: int = 1, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,6 +74,11 @@ class CountField(QSpinBox):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         indent(self)
+        self._typed = ""
+        self.lineEdit().textEdited.connect(self._on_typed)
+        self.lineEdit().inputRejected.connect(self._on_rejected)
+        self.editingFinished.connect(self._on_finished)
+        self.valueChanged.connect(self._on_value)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Let the page scroll past, unless the field has the keyboard."""
@@ -78,18 +95,47 @@ class CountField(QSpinBox):
         """Return what was typed, within the limits."""
         if text == self.specialValueText():
             return self.minimum()
-        found = parse_count(text)
+        found = self.maximum() if _is_vast(text) else parse_count(text)
         return self.value() if found is None else min(max(found, self.minimum()), self.maximum())
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Accept anything that may become a number."""
         if not text.strip() or text == self.specialValueText():
             return QValidator.State.Intermediate, text, position
-        if parse_count(text) is not None:
+        if parse_count(text) is not None or _is_vast(text):
             return QValidator.State.Acceptable, text, position
         if re.fullmatch(r"[\d.,\s\u00a0\u202f']*[kKmM]?", text):
             return QValidator.State.Intermediate, text, position
         return QValidator.State.Invalid, text, position
+
+    def _too_far(self, text: str, *, is_whole: bool) -> str:
+        """Return which end a number is beyond; a beginning may be below the lower one."""
+        found = parse_count(text)
+        if (found or 0) > self.maximum() or _is_vast(text):
+            return self.tr("At most %1").replace("%1", grouped(self.maximum()))
+        if is_whole and found is not None and found < self.minimum():
+            return self.tr("At least %1").replace("%1", grouped(self.minimum()))
+        return ""
+
+    @Slot(str)
+    def _on_typed(self, text: str) -> None:
+        self._typed = text
+        self.refused.emit(self._too_far(text, is_whole=False))
+
+    @Slot()
+    def _on_rejected(self) -> None:
+        self.refused.emit(self.tr("A whole number"))
+
+    @Slot()
+    def _on_finished(self) -> None:
+        if self._typed:  # the limit stands in its place now
+            self.refused.emit(self._too_far(self._typed, is_whole=True))
+        self._typed = ""
+
+    @Slot()
+    def _on_value(self) -> None:
+        if not self._typed:  # stepped, or set from elsewhere
+            self.refused.emit("")
 
 
 class LogSlider(QSlider):
@@ -219,6 +265,7 @@ class Field(QWidget):
         self.editor = editor
         self.hint = ElidedLabel("", self)
         self.hint.setProperty("kind", "faint")
+        self._name = label
         self._label = QLabel(label, self)
         self._label.setProperty("kind", "faint")
         self._label.setBuddy(editor)
@@ -232,6 +279,8 @@ class Field(QWidget):
         self.hint.setVisible(below is None)
         if isinstance(below, QSlider):
             below.setAccessibleName(label)
+        if isinstance(editor, CountField):
+            editor.refused.connect(self._on_refused)
         themes.changed.connect(self._space)
         self._space()
 
@@ -239,6 +288,13 @@ class Field(QWidget):
         """Return the width at which no word of its label, or of a check box below it, is cut."""
         below = self._below.minimumSizeHint().width() if isinstance(self._below, QCheckBox) else 0
         return max(self._label.sizeHint().width(), below)
+
+    @Slot(str)
+    def _on_refused(self, why: str) -> None:
+        # In the label's place: below there may be a slider, and nothing is to jump.
+        self._label.setText(why or self._name)
+        set_look(self._label, "kind", "error" if why else "faint")
+        self.editor.setAccessibleDescription(why)
 
     @Slot()
     def _space(self) -> None:

@@ -9,7 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.planner.fields import CountField, LogSlider, PlainChoice, parse_count
+from app.ui.planner.fields import CountField, Field, LogSlider, PlainChoice, parse_count
+from app.ui.theme import ThemeManager
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,36 @@ def test_letters_are_not_let_in(qtbot: QtBot) -> None:
     QTest.keyClicks(field, "4x2")
     QTest.keyClick(field, Qt.Key.Key_Return)
     assert field.value() == 42
+
+
+def test_what_is_not_taken_is_said_beside_the_field(qtbot: QtBot, themes: ThemeManager) -> None:
+    field = CountField(256, 4_194_304, 1024)
+    whole = Field(themes, "Context, tokens", field)
+    qtbot.addWidget(whole)
+
+    def typed(keys: str) -> str:
+        field.selectAll()
+        QTest.keyClicks(field, keys)
+        return whole._label.text()
+
+    assert typed("abc") == "A whole number"
+    assert field.accessibleDescription() == "A whole number"
+    assert typed("3") == "Context, tokens"  # the beginning of 32K
+    assert typed("32K") == "Context, tokens"
+    for keys in ("99999999999", "9" * 15, "5M"):
+        assert typed(keys) == "At most 4,194,304"
+        QTest.keyClick(field, Qt.Key.Key_Return)
+        assert whole._label.text() == "At most 4,194,304"  # still, beside the limit itself
+        assert field.value() == 4_194_304
+        field.stepDown()
+        assert whole._label.text() == "Context, tokens"
+    assert typed("12") == "Context, tokens"
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert (whole._label.text(), field.value()) == ("At least 256", 256)
+    typed("8,192")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert (whole._label.text(), field.value()) == ("Context, tokens", 8192)
+    assert field.accessibleDescription() == ""
 
 
 def test_the_slider_doubles_evenly(qtbot: QtBot) -> None:
