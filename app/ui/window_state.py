@@ -64,14 +64,15 @@ def place_at_first(window: QWidget) -> None:
     room = window.screen().availableGeometry()
     # The frame isn't known before the window is shown; a title bar's height is a good guess.
     bar = window.style().pixelMetric(QStyle.PixelMetric.PM_TitleBarHeight)
-    window.resize(inner_rect(QRect(room.topLeft(), _FIRST), room, QMargins(0, bar, 0, 0)).size())
-    QTimer.singleShot(_FRAMED_MS, window, lambda: _keep_on_screen(window))
+    size = inner_rect(QRect(room.topLeft(), _FIRST), room, QMargins(0, bar, 0, 0)).size()
+    window.resize(size)
+    QTimer.singleShot(_FRAMED_MS, window, lambda: _keep_on_screen(window, size))
 
 
-def _keep_on_screen(window: QWidget) -> None:
-    """Mend what the guess of the frame got wrong."""
+def _keep_on_screen(window: QWidget, size: QSize) -> None:
+    """Mend what the guess of the frame got wrong, unless the window was given another size."""
     handle = window.windowHandle()
-    if handle is None or not window.isVisible() or window.isMaximized() or window.isFullScreen():
+    if handle is None or not window.isVisible() or window.size() != size:
         return
     frame, inside = handle.frameMargins(), window.geometry()
     fitted = inner_rect(inside, window.screen().availableGeometry(), frame)

@@ -65,3 +65,13 @@ def test_first_window_fits_onto_the_screen_with_its_frame(qtbot: QtBot) -> None:
     assert not room.contains(window.frameGeometry())
     qtbot.waitUntil(lambda: room.contains(window.frameGeometry()))
     assert window.frameGeometry().width() == room.width()
+
+
+def test_size_that_was_given_meanwhile_stays(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    place_at_first(window)
+    window.resize(1440, 900)
+    window.show()
+    qtbot.wait(400)
+    assert (window.width(), window.height()) == (1440, 900)
