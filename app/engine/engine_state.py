@@ -57,6 +57,7 @@ class EngineState:
     detail: str = ""
     compatibility: bool = False
     lost_remotes: tuple[DeviceInfo, ...] = ()  # of other computers; one of them was lost
+    from_outside: bool = False  # lost, but not for anything that other settings could mend
 
     @property
     def busy(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 
 from app.engine.protocol import DeviceInfo
 from gguf_tools.split import leave_out
+from gguf_tools.units import format_bytes
 
 __all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after", "remote_devices"]
 
@@ -30,6 +31,7 @@ _PHASE_WORDS: dict[Phase, str] = {
     "quantize": "while making the variant",
     "tune": "while measuring what is fastest",
 }
+_PLENTY_BYTES = 1024**3
 _WINDOWS_ILLEGAL_INSTRUCTION = 0xC000001D
 _WINDOWS_ACCESS_VIOLATION = 0xC0000005
 _WINDOWS_NO_MEMORY = 0xC0000017
@@ -64,7 +66,8 @@ class WorkerEnd:
     ``code`` is what the process returned: negative for a signal on POSIX, an NTSTATUS on Windows.
     ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr, ``remotes`` the
     devices of other computers that it worked with. ``unreadable`` says what was wrong with a line
-    of its protocol, for which we ended it.
+    of its protocol, for which we ended it. ``memory`` is the computer's when it was seen last
+    before the end: free and total bytes.
     """
 
     code: int
@@ -73,6 +76,18 @@ class WorkerEnd:
     last_lines: tuple[str, ...] = ()
     remotes: tuple[DeviceInfo, ...] = ()
     unreadable: str = ""
+    memory: tuple[int, int] | None = None
+
+    @property
+    def ended_from_outside(self) -> bool:
+        """Tell whether somebody killed it though there was memory enough.
+
+        Not while memory is being taken: what was seen before tells nothing of then.
+        """
+        if self.signal_name != "SIGKILL" or self.memory is None or self.out_of_memory:
+            return False
+        free, total = self.memory
+        return self.phase in {"idle", "decode"} and free >= max(_PLENTY_BYTES, total // 10)
 
     @property
     def lost_remotes(self) -> tuple[DeviceInfo, ...]:
@@ -149,6 +164,11 @@ class WorkerEnd:
         assertion = self._assertion if name in {None, "SIGABRT"} and self.code else ""
         if assertion:
             return f"The engine stopped itself {when}: {assertion[:200].rstrip('.')}."
+        if self.ended_from_outside and self.memory is not None:
+            return (
+                f"The engine was ended from outside {when} (SIGKILL); memory had not run out, "
+                f"{format_bytes(self.memory[0])} were free."
+            )
         if name == "SIGKILL":
             return (
                 f"The engine was killed {when}; the system does that when memory runs out, "
@@ -229,7 +249,9 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
             ),
         )
     advice: tuple[str, ...] = ("Load the model again",)
-    if end.signal_name == "SIGKILL":
+    if end.ended_from_outside:
+        pass  # another load would not have been spared
+    elif end.signal_name == "SIGKILL":
         advice += ("Use a smaller context", "Choose a smaller variant of the model")
     elif end.lost_file:
         advice = ("Look at the model's file and its disk, then load the model again",)

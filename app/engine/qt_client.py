@@ -7,6 +7,7 @@ was replaced never arrive.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
@@ -29,6 +30,7 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadOptions,
+    MemoryNow,
     ProtocolError,
     SamplingOptions,
     Tune,
@@ -41,6 +43,7 @@ from app.engine.qt_worker import QtWorker
 __all__ = ["EngineProcess", "EngineState", "EngineStatus"]
 
 _RENEW_MS: Final = 1500
+_FRESH_S: Final = 5.0  # what was seen of memory before that tells nothing of an end
 
 
 class EngineProcess(EngineRequests):
@@ -67,6 +70,11 @@ class EngineProcess(EngineRequests):
         self._load: Load | None = None
         self._resend: Generate | None = None
         self._began = False
+        # Free and total bytes of main memory, a container's limit counted: asked while the engine
+        # lives, so that its end can be told from a shortage.
+        self.host_memory: Callable[[], tuple[int, int]] | None = None
+        self._memory: tuple[int, int] | None = None  # as seen last with this worker
+        self._memory_s = 0.0
         self._closing = False
         self._remotes: tuple[str, ...] | None = None
         self._settle: Callable[[Load, Hello], LoadOptions] | None = None
@@ -204,6 +212,7 @@ class EngineProcess(EngineRequests):
     def _spawn(self) -> None:
         worker = QtWorker(self, self._remotes)
         self._worker = worker
+        self._memory = None
         worker.line.connect(self._on_line)
         worker.log.connect(self._on_log)
         worker.gone.connect(self._on_gone)
@@ -261,7 +270,10 @@ class EngineProcess(EngineRequests):
 
     def _follow(self, message: EngineMessage) -> None:
         request = self._pending.get(getattr(message, "id", -1))
-        if isinstance(message, Chunk):
+        if isinstance(message, MemoryNow):
+            self._memory = None if self.host_memory is None else self.host_memory()
+            self._memory_s = time.monotonic()
+        elif isinstance(message, Chunk):
             self._began = True
         elif isinstance(message, Done):
             self._resend = None
@@ -297,6 +309,7 @@ class EngineProcess(EngineRequests):
             last_lines=tuple(worker.last_lines),
             remotes=self._remotes_in_use(),
             unreadable=worker.unreadable,
+            memory=self._memory if time.monotonic() - self._memory_s < _FRESH_S else None,
         )
         worker.deleteLater()
         recovery = recovery_after(
@@ -357,6 +370,7 @@ class EngineProcess(EngineRequests):
             advice=recovery.advice,
             detail=detail,
             lost_remotes=end.lost_remotes,
+            from_outside=end.ended_from_outside,
         )
         kind: Literal["out_of_memory", "engine"] = (
             "out_of_memory" if end.out_of_memory else "engine"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from app.data.errors import StoreUnavailable
 from app.data.load_records import parts_of
 from app.data.records import Attachment, Message
 from app.engine.qt_client import EngineProcess
@@ -191,7 +192,10 @@ class Asker(QObject):
 
         def failed(error: Exception) -> None:
             self._asking = False
-            self.refused.emit(str(error))
+            if isinstance(error, StoreUnavailable):
+                self._store.unavailable.emit(str(error))  # told once, with the store's trouble
+            else:
+                self.refused.emit(str(error))
             if typed is not None:
                 self.unsent.emit(*typed)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from app.engine.protocol import Fault
+from app.data.conversations import ConversationStore
+from app.engine.protocol import Fault, MemoryNow
+from inspector.findings import findings_of
 from tests.app.engine.conftest import FakeScript
+from tests.helpers.tiny_gguf import write_tiny_model
 from tests.helpers.window import Program
 
 Open = Callable[..., Program]
@@ -84,3 +89,68 @@ def test_a46_damaged_store_is_set_aside_and_the_program_starts(
     program.send("Hello")
     program.answered()
     assert program.texts() == ["Hello", "ok"]
+
+
+def test_second_program_says_once_that_chats_can_only_be_read(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    from app.paths import default_paths
+
+    fake_script(replies=["ok"])
+    first = ConversationStore(default_paths().store)
+    program = open_program(model).ready()
+    notices = program.app.window.chat.notices
+    program.until(lambda: "store" in program.notices())
+    program.app.window.chat.composer.set_text("Hello")
+    program.app.window.chat.composer.send_requested.emit("Hello")
+    program.until(lambda: "To write, close it" in notices.bar("store").text)
+    assert program.notices() == ["store"]
+    assert "can only be read here." in notices.bar("store").text
+    assert notices.bar("store").buttons() == []  # trying again would change nothing
+    program.until(lambda: program.app.window.chat.composer.text() == "Hello")
+    program.settle()
+    first.close()
+
+
+def test_missing_model_offers_others(open_program: Open, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "gone.gguf")
+    program = open_program(path).ready()
+    path.unlink()
+    program.app.models.reload()
+    program.until(lambda: "load-failed" in program.notices())
+    bar = program.app.window.chat.notices.bar("load-failed")
+    assert bar.text == f"There is no file {path}."
+    assert [button.text() for button in bar.buttons()] == ["Choose a model", "Open a file…"]
+    assert program.app.engine.state.status == "ready"  # the one that is loaded stays
+    bar.buttons()[0].click()
+    assert program.app.window.picker.isVisible()
+    program.app.window.picker.hide()
+
+    pid = program.app.engine.state.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    session = program.app.inspector.session
+    program.until(lambda: session.state == "lost")
+    (lost,) = [item for item in findings_of(session) if item.id == "engine_lost"]
+    assert lost.fixes == ()  # no setting brings the file back
+
+
+def test_killed_engine_is_not_laid_on_memory_that_was_free(
+    open_program: Open, tmp_path: Path
+) -> None:
+    program = open_program(write_tiny_model(tmp_path / "tiny.gguf")).ready()
+    engine = program.app.engine
+    engine.host_memory = lambda: (19 * 1024**3, 24 * 1024**3)  # whatever this machine has
+    seen: list[object] = []
+    engine.message.connect(lambda message: seen.append(type(message)))
+    program.until(lambda: program.app.inspector._panel is not None)
+    program.until(lambda: MemoryNow in seen)
+    assert engine.state.pid is not None
+    os.kill(engine.state.pid, signal.SIGKILL)
+    program.until(lambda: "engine-lost" in program.notices())
+    bar = program.app.window.chat.notices.bar("engine-lost")
+    assert "ended from outside while idle" in bar.text
+    assert "19.0 GiB were free" in bar.text
+    assert [button.text() for button in bar.buttons()] == ["Load again"]
+    (lost,) = [f for f in findings_of(program.app.inspector.session) if f.id == "engine_lost"]
+    assert lost.fixes == ()

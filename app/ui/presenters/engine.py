@@ -66,6 +66,7 @@ class EnginePresenter(QObject):
         self.notices.load_wanted.connect(self.load)
         self.notices.reload_wanted.connect(self.reload)
         engine.settle_with(self._settled)
+        engine.host_memory = _main_memory
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
         engine.notice.connect(self.notices.say)
@@ -338,3 +339,10 @@ class EnginePresenter(QObject):
     @Slot(object)
     def _on_repack_failed(self, hello: Hello) -> None:
         self.state.set_repack_fails(hello.cpu, hello.engine)
+
+
+def _main_memory() -> tuple[int, int]:
+    from app.data.probe import host_memory
+
+    memory = host_memory()
+    return memory.free_bytes, memory.total_bytes

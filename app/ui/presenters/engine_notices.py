@@ -24,6 +24,8 @@ __all__ = ["EngineNotices"]
 _LOST = "engine-lost"
 _LOAD_FAILED = "load-failed"
 _OTHER_MODEL = "other-model"
+_CHOOSE = "choose"  # another model, from the list
+_OPEN = "open-file"
 
 
 class EngineNotices(QObject):
@@ -47,6 +49,7 @@ class EngineNotices(QObject):
     ) -> None:
         super().__init__(parent)
         self._engine = engine
+        self._window = window
         self._notices = window.chat.notices
         self._settings = settings
         self._look = look
@@ -84,7 +87,11 @@ class EngineNotices(QObject):
 
     def tell_problem(self, sentence: str) -> None:
         """Say why a file was not even tried."""
-        self._notices.show_notice(Notice(_LOAD_FAILED, sentence, "error"))
+        choices = (
+            Choice(_CHOOSE, self.tr("Choose a model"), "primary"),
+            Choice(_OPEN, self.tr("Open a file…")),
+        )
+        self._notices.show_notice(Notice(_LOAD_FAILED, sentence, "error", choices=choices))
 
     def tell_failure(self, failed: Failed) -> None:
         """Say that a load failed, and what helps."""
@@ -113,7 +120,12 @@ class EngineNotices(QObject):
         state = self._engine.state
         has_gpu = state.model is not None and state.model.layers_offloaded > 0
         return (
-            *ways_out(self._values(), state.lost_remotes, has_gpu=has_gpu),
+            *ways_out(
+                self._values(),
+                state.lost_remotes,
+                has_gpu=has_gpu,
+                from_outside=state.status == "lost" and state.from_outside,
+            ),
             *self._way_back(),
         )
 
@@ -125,6 +137,12 @@ class EngineNotices(QObject):
         if notice == _OTHER_MODEL and self._offered is not None:
             self._notices.remove_notice(notice)
             self.load_wanted.emit(self._offered)
+            return
+        if notice == _LOAD_FAILED and choice == _CHOOSE:
+            self._window.open_picker()  # the notice stays until something is loaded
+            return
+        if notice == _LOAD_FAILED and choice == _OPEN:
+            self._window.choose_model_file()
             return
         if notice not in {_LOST, _LOAD_FAILED} or self.path is None:
             return

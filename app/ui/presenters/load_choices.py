@@ -23,7 +23,11 @@ def _tr(text: str) -> str:
 
 
 def ways_out(
-    values: Mapping[str, Any], lost: Sequence[DeviceInfo], *, has_gpu: bool
+    values: Mapping[str, Any],
+    lost: Sequence[DeviceInfo],
+    *,
+    has_gpu: bool,
+    from_outside: bool = False,
 ) -> tuple[Choice, ...]:
     """Return what can be tried with a model's load settings ``values``.
 
@@ -31,6 +35,7 @@ def ways_out(
         values: the settings that it was loaded with.
         lost: computers on the network that are gone.
         has_gpu: layers of the model were on a GPU.
+        from_outside: somebody ended the engine, so that no other setting would help.
     """
     if lost:
         names = ", ".join(device.name for device in lost)
@@ -39,6 +44,8 @@ def ways_out(
             Choice("reload", _tr("Load again")),
         )
     choices = [Choice("reload", _tr("Load again"), "primary")]
+    if from_outside:
+        return tuple(choices)
     smaller = _smaller_context(values)
     if smaller is not None:
         choices.append(Choice("smaller_context", _tr("Context to {0}").format(f"{smaller:,}")))

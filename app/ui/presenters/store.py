@@ -29,6 +29,7 @@ class StorePresenter(QObject):
         super().__init__(parent)
         self._store = store
         self._notices = window.chat.notices
+        self._in_use = ""  # says that another program writes the chats
         self._again = QTimer(self)
         self._again.setInterval(_RETRY_MS)
         self._again.timeout.connect(self.retry)
@@ -47,6 +48,8 @@ class StorePresenter(QObject):
 
     @Slot(object)
     def _on_notice(self, notice: StoreNotice | None) -> None:
+        in_use = notice is not None and notice.kind == "in_use"
+        self._in_use = notice.sentence if notice is not None and in_use else ""
         if notice is None:
             self._again.stop()
             self._notices.remove_notice(_NOTICE)
@@ -59,6 +62,10 @@ class StorePresenter(QObject):
 
     @Slot(str)
     def _on_trouble(self, sentence: str) -> None:
+        if self._in_use:  # said already; trying again helps no more than it did
+            way_on = self.tr("To write, close it and start this one again.")
+            self._say(_NOTICE, f"{self._in_use} {way_on}", "error")
+            return
         self._notices.show_notice(
             Notice(_NOTICE, sentence, "error", "", (Choice("retry", self.tr("Try again")),))
         )

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from app.engine.outcome import WorkerEnd, recovery_after, remote_devices
+from app.engine.outcome import Phase, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import DeviceInfo
 
 OOM = ("ggml_backend_cuda_buffer_type_alloc_buffer: cudaMalloc failed: out of memory",)
@@ -116,3 +116,31 @@ def test_a_server_that_hung_up_is_named_with_what_helps() -> None:
 def test_devices_of_other_computers_among_those_used() -> None:
     devices = (_far("RPC0", "10.0.0.5:1"), _far("RPC1", "10.0.0.6:1"))
     assert remote_devices(devices, {"RPC1", "CPU"}) == devices[1:]
+
+
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("memory", "phase", "from_outside"),
+    [
+        ((19 * GIB, 24 * GIB), "idle", True),
+        ((19 * GIB, 24 * GIB), "decode", True),
+        ((19 * GIB, 24 * GIB), "load", False),  # that was before the load took its part
+        ((2 * GIB, 24 * GIB), "idle", False),
+        ((GIB // 2, GIB), "idle", False),
+        (None, "idle", False),
+    ],
+)
+def test_a_kill_is_not_laid_on_memory_that_was_free(
+    memory: tuple[int, int] | None, phase: Phase, from_outside: bool
+) -> None:
+    end = WorkerEnd(-signal.SIGKILL, phase, memory=memory)
+    assert end.ended_from_outside is from_outside
+    recovery = recovery_after(end, compatibility=False)
+    if from_outside:
+        assert "memory had not run out, 19.0 GiB were free" in recovery.sentence
+        assert recovery.advice == ("Load the model again",)
+    else:
+        assert "the system does that when memory runs out" in recovery.sentence
+        assert "Use a smaller context" in recovery.advice
