@@ -73,8 +73,10 @@ def _lost(session: Session, sentence: str) -> FindingRecord:
     ]
     if plan is not None and gone:
         fixes = tuple(without(session, plan, item) for item in gone)
-    else:
+    elif session.loss_can_mend:
         fixes = (*smaller_context(session), *smaller_cache(session))
+    else:
+        fixes = ()
     return FindingRecord(
         id="engine_lost",
         severity="error",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -243,7 +244,10 @@ class InspectorPresenter(QObject):
     def _on_state(self, state: EngineState) -> None:
         before, self._status = self._status, state.status
         if state.status == "lost" and before != "lost":
-            self.session.engine_lost(state.sentence, state.detail)
+            # Settings help neither a model whose file is gone nor against who ends the engine.
+            there = state.path is None or Path(state.path).is_file()
+            can_mend = there and not state.from_outside
+            self.session.engine_lost(state.sentence, state.detail, can_mend=can_mend)
         elif state.status in {"idle", "starting"} and before not in {"idle", "starting"}:
             self.session.unloaded()
         if state.model is not None and not self._timer.isActive():
