@@ -1,9 +1,9 @@
-"""A label and a button that shorten their words and show all of them in the tooltip."""
+"""Words in less room: a label and a button that shorten them, a font in which figures fit."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QLabel,
     QPushButton,
@@ -15,7 +15,26 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-__all__ = ["ElidedButton", "ElidedLabel"]
+__all__ = ["ElidedButton", "ElidedLabel", "fitting"]
+
+
+def fitting(font: QFont, words: str, width: float) -> tuple[QFont, QFontMetricsF]:
+    """Return a font in which words take no more than a width, as large as it may be."""
+    measure = QFontMetricsF(font)
+    wanted = measure.horizontalAdvance(words)
+    if wanted <= width or width <= 0:
+        return font, measure
+    smaller = QFont(font)
+    size = font.pixelSize() if font.pixelSize() > 0 else font.pointSizeF()
+    for share in (0.94, 0.88, 0.82, 0.76, 0.7):
+        if font.pixelSize() > 0:
+            smaller.setPixelSize(max(int(size * share), 1))
+        else:
+            smaller.setPointSizeF(size * share)
+        measure = QFontMetricsF(smaller)
+        if measure.horizontalAdvance(words) <= width:
+            break
+    return smaller, measure
 
 
 class ElidedLabel(QLabel):

@@ -24,8 +24,8 @@ _CLOSE: Final[dict[CellKey, int]] = {
     "verdict": 150,
     "context": 56,
     "users": 40,
-    "ceiling": 68,
-    "realistic": 62,
+    "ceiling": 70,
+    "realistic": 70,
 }
 _GAPS: Final = (14, 9)
 _TINY_PX: Final = 560

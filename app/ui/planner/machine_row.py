@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
 
+from app.ui.elide import fitting
 from app.ui.icons import IconKeeper
 from app.ui.planner.bar import OVERHANG_PX, draw_bar, draw_bar_name, part_at
 from app.ui.planner.columns import Column, column_at, columns
@@ -350,11 +351,13 @@ class MachineRow(QWidget):
         if sub:
             lines.append((sub, lower, below, "faint", top + metrics.height(), whole))
         for words, font, measure, colour, y, width in lines:
-            painter.setFont(font)
+            # A figure that is cut is another figure.
+            drawn, sized = fitting(font, words, width) if at_end else (font, measure)
+            painter.setFont(drawn)
             painter.setPen(theme.colour(colour))
-            rect = QRectF(start, y, width, measure.height())
+            rect = QRectF(start, y, width, sized.height())
             placed = mirrored(rect, float(self.width()), self._is_mirrored)
-            shown = measure.elidedText(words, Qt.TextElideMode.ElideRight, width)
+            shown = sized.elidedText(words, Qt.TextElideMode.ElideRight, width)
             draw_text(painter, placed, shown, at_end=at_end)
 
     def _draw_problem(self, painter: QPainter, theme: Theme) -> None:

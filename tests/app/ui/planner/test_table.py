@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
+from app.ui.elide import fitting
 from app.ui.planner.bar import draw_bar, part_at
 from app.ui.planner.columns import columns
 from app.ui.planner.machine_row import MachineRow
@@ -62,6 +64,26 @@ def test_rows_are_kept_when_the_page_changes(qtbot: QtBot, themes: ThemeManager)
     made.set_rows((), "")
     assert made.rows == ()
     assert made._empty.isVisible()
+
+
+@pytest.mark.parametrize("percent", [100, 150, 200])
+def test_no_figure_is_cut_in_a_narrow_row(qtbot: QtBot, percent: int) -> None:
+    themes = ThemeManager("dark", percent)
+    row = MachineRow(themes, view("a"))
+    qtbot.addWidget(row)
+    row.resize(themes.theme.px(690), row.height())
+    font = themes.theme.font(13.5)
+    figures = {
+        "context": "1.25M", "users": "256", "ceiling": "2,117 → 1,376", "realistic": "1,207–1,982"
+    }  # fmt: skip
+    for key, words in figures.items():
+        column = next(item for item in columns(row.width(), themes.theme.scale) if item.key == key)
+        chosen, measure = fitting(font, words, column.width)
+        assert measure.horizontalAdvance(words) <= column.width, (key, words)
+        assert measure.height() > 0.6 * QFontMetricsF(font).height()
+        assert QFontMetricsF(chosen).height() == measure.height()
+    short, _ = fitting(font, "31", 60)
+    assert short == font
 
 
 def test_arrow_keys_go_from_row_to_row_and_choose(qtbot: QtBot, themes: ThemeManager) -> None:
