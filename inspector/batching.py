@@ -7,12 +7,21 @@ beside the same model writing one reply alone, where the conversation has such a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
+from typing import Final
 
 from gguf_tools.units import counted
 from inspector.records import TurnRecord, TurnStats
 
-__all__ = ["alone_per_s", "batch_sentence", "draft_sentence", "expected_tokens_per_step"]
+__all__ = [
+    "LEAST_TOKENS",
+    "alone_per_s",
+    "batch_sentence",
+    "draft_sentence",
+    "expected_tokens_per_step",
+]
+
+LEAST_TOKENS: Final = 16
+"""Tokens of a reply below which its rate measures nothing."""
 
 
 def expected_tokens_per_step(accepted_share: float, drafted_tokens: float) -> float:
@@ -39,21 +48,29 @@ def _predicted(accepted: int, drafted: int, steps: int) -> float:
     return expected_tokens_per_step(share, guesses)
 
 
-def alone_per_s(turns: Sequence[TurnRecord]) -> float | None:
-    """Return the median decode rate of replies that were written alone and without a draft."""
-    rates = [
-        turn.stats.decode_per_s
+def alone_per_s(turns: Sequence[TurnRecord], shared: TurnRecord) -> float | None:
+    """Return the rate of the latest reply written alone, without a draft, before ``shared``.
+
+    By as many threads. The latest, since a machine that was busy an hour ago says little of now.
+    """
+    found = [
+        turn
         for turn in turns
-        if turn.stats.is_alone and turn.stats.decode_per_s is not None
+        if turn.stats.is_alone
+        and turn.stats.decode_per_s is not None
+        and turn.stats.reply_tokens >= LEAST_TOKENS
+        and turn.stats.threads == shared.stats.threads
+        and turn.at_ms <= shared.at_ms
     ]
-    return median(rates) if rates else None
+    # Of two of one moment the one that was told last.
+    latest = max(reversed(found), key=lambda turn: turn.at_ms, default=None)
+    return None if latest is None else latest.stats.decode_per_s
 
 
 def batch_sentence(stats: TurnStats, alone: float | None) -> str:
     """Say what writing several replies at once cost and gave; empty if it was one."""
-    together, each = stats.batch_per_s, stats.decode_per_s
-    count = stats.replies_at_once
-    if together is None or each is None:
+    together, count = stats.batch_per_s, stats.replies_at_once
+    if not together:
         if count == 1:
             return ""
         # One of the others: the first one's record has the figures of all.
@@ -61,16 +78,17 @@ def batch_sentence(stats: TurnStats, alone: float | None) -> str:
             f"One of {count} replies that were written at once: every reading of the weights "
             "served all of them."
         )
+    # Both by the time of the whole batch: a reply's own rate is another when some end early.
     text = (
-        f"{count} replies at once: {together:,.0f} tok/s together, {each:,.1f} each, since every "
-        "reading of the weights served all of them."
+        f"{count} replies at once: {together:,.1f} tok/s together, {together / count:,.1f} each on "
+        "average, since every reading of the weights served all of them."
     )
     if alone is None:
         return text
     return (
-        f"{text} One alone wrote {alone:,.1f}: a step cost {alone / each:.2f} times as much and "
-        f"gave up to {counted(count, 'token')}, so a token cost {alone / together:.2f} of "
-        "what it costs alone."
+        f"{text} The latest reply alone wrote {alone:,.1f}: together they wrote "
+        f"{together / alone:.2f} times as much, a token cost {alone / together:.2f} of what it "
+        "costs alone."
     )
 
 

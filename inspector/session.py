@@ -39,13 +39,14 @@ import msgspec
 from gguf_tools.plan import Plan
 from inspector.plan_record import PlanRecord, SettingsRecord
 from inspector.planned import plan_record
-from inspector.records import LoadRecord, MemorySample, TurnRecord
+from inspector.records import LoadRecord, MemorySample, TurnRecord, TurnStats
 
 __all__ = ["LiveTurn", "Session", "State", "replayed", "spread"]
 
 State: TypeAlias = Literal[
     "empty", "planned", "loading", "ready", "reading", "writing", "lost", "replay"
 ]
+_STRETCH_TOKENS = 16  # over which a rate along a reply is taken
 _LEAST_PREFILL_TOKENS = 16  # of fewer, a rate says more about fixed costs than about the machine
 
 
@@ -71,6 +72,22 @@ class LiveTurn:
     decode_per_s: float | None = None
     reuse_note: str | None = None
     branch_tokens: Mapping[int, int] = field(default_factory=dict)
+    samples: tuple[tuple[int, float], ...] = ()  # as in `TurnStats`
+
+    @property
+    def stats(self) -> TurnStats:
+        """What is known of it by now, as a turn that has ended has it."""
+        rate, tokens = self.decode_per_s, self.reply_tokens
+        return TurnStats(
+            n_ctx=0,
+            prompt_tokens=self.prompt_tokens,
+            reused_tokens=self.reused_tokens,
+            evaluated_tokens=self.new_tokens,
+            reply_tokens=tokens,
+            decode_s=(tokens - 1) / rate if rate else 0.0,
+            samples=self.samples,
+            replies_at_once=1 + len(self.branch_tokens),
+        )
 
 
 class Session:
@@ -86,6 +103,7 @@ class Session:
         self.peak_bytes: int | None = None
         self.turns: tuple[TurnRecord, ...] = ()
         self._comparable: tuple[tuple[TurnRecord, ...], str, tuple[TurnRecord, ...]] = ((), "", ())
+        self._alone: TurnRecord | None = None  # the latest; it may stand in another version
         self.live: LiveTurn | None = None
         self.chat_tokens: int | None = None  # of the chat on screen by this model, if counted
         self.draft_tokens: int | None = None
@@ -212,11 +230,17 @@ class Session:
         """The reply has so many tokens by now."""
         if self.live is not None:
             self.state = "writing"
+            samples = self.live.samples
+            last = samples[-1][0] if samples else 1
+            # Wider as the reply grows, so that a long one has no more than can be told apart.
+            if decode_per_s and reply_tokens - last >= max(_STRETCH_TOKENS, last // 32):
+                samples = (*samples, (reply_tokens, (reply_tokens - 1) / decode_per_s))
             self.live = replace(
                 self.live,
                 read_tokens=self.live.new_tokens,
                 reply_tokens=reply_tokens,
                 decode_per_s=decode_per_s,
+                samples=samples,
             )
 
     def branch(self, number: int, reply_tokens: int | None) -> None:
@@ -231,6 +255,8 @@ class Session:
     def turn_finished(self, turn: TurnRecord) -> None:
         """A reply ended with its statistics."""
         self.turns = (*self.turns, turn)
+        if turn.stats.is_alone:
+            self._alone = turn
         self.chat_tokens = None
         self.turn_ended()
 
@@ -284,6 +310,15 @@ class Session:
             )
             self._comparable = (self.turns, own, found)
         return found
+
+    @property
+    def comparable_alone(self) -> tuple[TurnRecord, ...]:
+        """Those, and the latest that was written alone: several replace it in the branch shown."""
+        own = "" if self.load is None else self.load.identity.fingerprint
+        found, alone = self.comparable, self._alone
+        if alone is None or alone.load is None or alone.load.identity.fingerprint != own:
+            return found
+        return (*found, alone)
 
     @property
     def last(self) -> TurnRecord | None:

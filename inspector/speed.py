@@ -21,17 +21,15 @@ from gguf_tools.units import (
     format_rate,
     format_seconds,
 )
-from inspector.batching import alone_per_s, batch_sentence, draft_sentence
+from inspector.batching import LEAST_TOKENS, alone_per_s, batch_sentence, draft_sentence
 from inspector.ceiling import decode_equation, decode_limit, prefill_equation
+from inspector.first_token import draft_first_token, first_token
 from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
 from inspector.records import TurnStats
 from inspector.session import Session, spread
 from inspector.views import (
-    LOAD_PART,
     Basis,
     DepthPoint,
-    FirstTokenPart,
-    FirstTokenView,
     PredictedPoint,
     RateView,
     SpeedView,
@@ -45,7 +43,6 @@ ABOVE: Final = 1.02
 BELOW: Final = 0.8
 """Measured over the low end of the prediction below which a reason is looked for."""
 
-_LEAST_TOKENS: Final = 16  # a shorter reply measures nothing
 SHORT_TOKENS: Final = 32  # the figure of a shorter one is uncertain
 _SPILL_BYTES: Final = 64 << 20
 _RESIDENT: Final = 0.9
@@ -110,7 +107,7 @@ def judge(session: Session) -> Verdict:
     shared = _shared(session, stats)
     if shared:
         return Verdict(kind="shared", measured=measured, point=point, causes=(shared,))
-    if measured is None or stats.reply_tokens < _LEAST_TOKENS or point is None:
+    if measured is None or stats.reply_tokens < LEAST_TOKENS or point is None:
         return Verdict(kind="unknown", measured=measured, point=point)
     if point.ceiling is None or point.low is None:
         return Verdict(kind="unknown", measured=measured, point=point)
@@ -125,7 +122,8 @@ def judge(session: Session) -> Verdict:
 
 def _shared(session: Session, stats: TurnStats) -> str:
     """Say what a reading of the weights gave that served several tokens; empty if none did."""
-    alone = alone_per_s(session.comparable)
+    last = session.last
+    alone = None if last is None else alone_per_s(session.comparable_alone, last)
     return batch_sentence(stats, alone) or draft_sentence(stats, alone)
 
 
@@ -246,21 +244,28 @@ def speed_view(session: Session) -> SpeedView | None:
     if session.plan is None and session.last is None:
         return None
     verdict = judge(session)
+    is_writing = session.live is not None and session.live.decode_per_s is not None
     return SpeedView(
         decode=_decode(session),
         prefill=_prefill(session),
-        measured_over_depth=tuple(
-            DepthPoint(depth, rate)
-            for turn in spread(session.comparable, _MOST_TURNS)
-            if turn.stats.is_alone
-            for depth, rate in turn.stats.rates_along()
-        ),
+        measured_over_depth=tuple(_along(session)),
         predicted_over_depth=_predicted(session.plan),
-        explanation=verdict.sentence,
-        alarming=verdict.kind in {"above", "below"},
-        first_token=_first_token(session),
-        draft_first_token=_draft_first_token(session),
+        explanation="" if is_writing else verdict.sentence,  # it is of the turn before
+        alarming=verdict.kind in {"above", "below"} and not is_writing,
+        first_token=first_token(session),
+        draft_first_token=draft_first_token(session),
     )
+
+
+def _along(session: Session) -> Iterator[DepthPoint]:
+    """Yield the rates of replies that were written alone, at last of the one being written."""
+    told = [turn.stats for turn in spread(session.comparable, _MOST_TURNS)]
+    plan = session.plan
+    if session.live is not None and not (plan is not None and plan.draft):
+        told.append(session.live.stats)
+    for stats in told:
+        if stats.is_alone:
+            yield from (DepthPoint(depth, rate) for depth, rate in stats.rates_along())
 
 
 def _predicted(plan: PlanRecord | None) -> tuple[PredictedPoint, ...]:
@@ -283,7 +288,9 @@ def _decode(session: Session) -> RateView:
         depth = last.stats.mean_depth_tokens if measured is not None else depth
     point = None if plan is None else plan.rate_at(depth)
     if plan is None or point is None:
-        return RateView(measured=measured, live=live is not None)
+        is_now = live is not None and live.decode_per_s is not None
+        is_before = live is not None and not is_now and measured is not None
+        return RateView(measured=measured, live=is_now, earlier=is_before)
     parts = []
     for device in plan.devices:
         if device.bandwidth_bytes_per_s and device.weights_bytes + device.kv_bytes:
@@ -305,6 +312,7 @@ def _decode(session: Session) -> RateView:
         predicted_basis="measured" if plan.fit is not None and plan.fit.own else "assumed",
         ceiling_basis=_bandwidth_basis(plan),
         live=live is not None and live.decode_per_s is not None,
+        earlier=live is not None and live.decode_per_s is None and measured is not None,
         equation=decode_equation(plan, point),
     )
 
@@ -344,8 +352,9 @@ def _as_basis(basis: str) -> Basis:
 def _prefill(session: Session) -> RateView:
     plan, live, last = session.plan, session.live, session.last
     measured = None if last is None else last.stats.prefill_per_s
+    is_before = live is not None and measured is not None  # the engine tells it at the turn's end
     if plan is None:
-        return RateView(measured=measured)
+        return RateView(measured=measured, earlier=is_before)
     working = [item for item in plan.devices if item.flops_per_s and item.weights_bytes]
     lead = max(working, key=lambda item: item.weights_bytes, default=None)
     ceiling = None
@@ -359,43 +368,8 @@ def _prefill(session: Session) -> RateView:
         limit="compute-bound",
         predicted_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
         ceiling_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
-        live=live is not None and session.state == "reading",
+        earlier=is_before,
         equation=prefill_equation(
             None if lead is None else lead.flops_per_s, plan.prefill_flops_per_token
         ),
-    )
-
-
-def _first_token(session: Session) -> FirstTokenView | None:
-    last = session.last
-    if last is None or last.stats.first_token_s <= 0:
-        return None
-    stats = last.stats
-    parts = []
-    if stats.load_s:
-        parts.append(FirstTokenPart(LOAD_PART, stats.load_s))
-    what = f"prefill of {counted(stats.evaluated_tokens, 'token')}"
-    parts.append(FirstTokenPart(what, stats.prefill_s))
-    rest = stats.first_token_s - stats.prefill_s
-    if rest > 0:
-        parts.append(FirstTokenPart("template and first draw", rest))
-    return FirstTokenView(
-        total_s=stats.first_token_s + (stats.load_s or 0.0),
-        parts=tuple(parts),
-        new_tokens=stats.evaluated_tokens,
-        reused_tokens=stats.reused_tokens,
-        basis="measured",
-    )
-
-
-def _draft_first_token(session: Session) -> FirstTokenView | None:
-    seconds = session.first_token_s
-    if seconds is None or session.draft_tokens is None:
-        return None
-    return FirstTokenView(
-        total_s=seconds,
-        parts=(FirstTokenPart(f"prefill of {counted(session.draft_tokens, 'token')}", seconds),),
-        new_tokens=session.draft_tokens,
-        reused_tokens=session.draft_reused_tokens,
-        basis="planned",
     )

@@ -248,7 +248,8 @@ class RateView:
 
     ``ceiling`` is what bandwidth or arithmetic allows at the depth of the measurement,
     ``ceiling_name`` says which ("all-VRAM ceiling"), ``limit`` what holds it ("compute-bound").
-    ``live`` is a rate of a reply that is still being written. ``predicted_basis`` is how the
+    ``live`` is a rate of a reply that is still being written, ``earlier`` one of the turn before
+    the one that is running. ``predicted_basis`` is how the
     prediction was got, ``ceiling_basis`` the bandwidth or rate of arithmetic below the ceiling.
     ``equation`` is the ceiling's arithmetic in a line ("504 GB/s ÷ 6.63 GB a token").
     """
@@ -263,6 +264,7 @@ class RateView:
     predicted_basis: Basis = "planned"
     ceiling_basis: Basis = "unknown"
     live: bool = False
+    earlier: bool = False
     equation: str = ""
 
     @property
@@ -306,13 +308,17 @@ class FirstTokenPart:
 
 @dataclass(frozen=True, slots=True)
 class FirstTokenView:
-    """Time to the first token. ``basis`` is "measured", or "planned" for a draft not yet sent."""
+    """Time to the first token. ``basis`` is "measured", or "planned" for a draft not yet sent.
+
+    ``earlier`` is that of the turn before the one that is running.
+    """
 
     total_s: float
     parts: tuple[FirstTokenPart, ...] = ()
     new_tokens: int | None = None
     reused_tokens: int | None = None
     basis: Basis = "measured"
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)

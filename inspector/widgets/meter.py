@@ -69,7 +69,7 @@ class RateMeter(Painted):
         self._name = name
         self._token = token
         self._view = RateView()
-        self._shown: tuple[str, str, GaugeMarks, bool] | None = None
+        self._shown: tuple[str, str, GaugeMarks, bool, bool] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -78,7 +78,7 @@ class RateMeter(Painted):
     def set_view(self, view: RateView) -> None:
         """Show a rate; redraws only what a reader could see."""
         self._view = view
-        shown = (self.figure(), self.note(), gauge_marks(view), view.live)
+        shown = (self.figure(), self.note(), gauge_marks(view), view.live, view.earlier)
         if shown == self._shown:
             return
         before, self._shown = self._shown, shown
@@ -110,6 +110,8 @@ class RateMeter(Painted):
         """Return what is to be said of the rate."""
         view = self._view
         measured = self.tr("this reply so far") if view.live else self.tr("last turn")
+        if view.earlier:
+            measured = self.tr("turn before")
         lines = [
             f"{self._name}: {rate(view.measured)}"
             + (f" ({measured})" if view.measured is not None else "")
@@ -210,6 +212,8 @@ class RateMeter(Painted):
         place = QRectF(left, top, max(0.0, width - left), unit.height())
         label = self.tr("tok/s")
         shown = fill(self.tr("%1, now"), label) if self._view.live else label
+        if self._view.earlier:
+            shown = fill(self.tr("%1, turn before"), label)
         draw_text(painter, mirrored(place, width, self.is_mirrored), shown)
 
     def _draw_gauge(self, painter: QPainter, bar: QRectF) -> None:

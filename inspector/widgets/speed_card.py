@@ -99,6 +99,8 @@ class SpeedCard(Card):
         # Below the reply it is told without the load, which the reply did not cause.
         is_loaded = any(part.label == LOAD_PART and part.seconds > 0 for part in view.parts)
         name = self.tr("First token, with loading") if is_loaded else self.tr("First token")
+        if view.earlier:
+            name = self.tr("First token, turn before")
         self.first_token.set_fact(
             name, format_seconds(view.total_s), view.basis, _tokens(self, view)
         )

@@ -24,32 +24,45 @@ def test_tokens_per_step_follow_the_share_that_is_right() -> None:
     assert expected_tokens_per_step(0.5, 4) == pytest.approx(1 + 0.5 + 0.25 + 0.125 + 0.0625)
 
 
-def test_alone_is_the_median_of_turns_without_batch_or_draft() -> None:
+def test_alone_is_the_latest_turn_without_batch_or_draft_that_measures_something() -> None:
+    shared = TurnRecord(at_ms=10, stats=_stats(replies_at_once=3))
     turns = [
-        TurnRecord(at_ms=0, stats=stats)
-        for stats in (
-            _stats(decode_s=1.0),
-            _stats(decode_s=2.0),
-            _stats(decode_s=4.0),
-            _stats(decode_s=0.1, replies_at_once=3),
-            _stats(decode_s=0.1, drafted_tokens=50),
+        TurnRecord(at_ms=at_ms, stats=stats)
+        for at_ms, stats in (
+            (1, _stats(decode_s=1.0)),
+            (7, _stats(decode_s=2.0)),
+            (5, _stats(decode_s=4.0)),
+            (8, _stats(decode_s=0.1, reply_tokens=15)),
+            (8, _stats(decode_s=0.1, threads=4)),
+            (9, _stats(decode_s=0.1, replies_at_once=3)),
+            (9, _stats(decode_s=0.1, drafted_tokens=50)),
+            (11, _stats(decode_s=0.5)),  # later than what is set beside it
         )
     ]
-    assert alone_per_s(turns) == pytest.approx(50.0)
-    assert alone_per_s([]) is None
+    assert alone_per_s(turns, shared) == pytest.approx(50.0)
+    assert alone_per_s([], shared) is None
 
 
 def test_batch_is_set_beside_one_reply_alone() -> None:
     stats = _stats(decode_s=2.5, replies_at_once=4, batch_reply_tokens=404, batch_decode_s=2.5)
     assert stats.batch_per_s == pytest.approx(160.0)
     text = batch_sentence(stats, 50.0)
-    assert text.startswith("4 replies at once: 160 tok/s together, 40.0 each")
-    assert "One alone wrote 50.0: a step cost 1.25 times as much" in text
+    assert text.startswith("4 replies at once: 160.0 tok/s together, 40.0 each on average")
+    assert "The latest reply alone wrote 50.0: together they wrote 3.20 times as much" in text
     assert "a token cost 0.31 of what it costs alone" in text
     assert "alone wrote" not in batch_sentence(stats, None)
     assert batch_sentence(_stats(), 50.0) == ""
     other = _stats(replies_at_once=4)  # not the first: the figures of all are with that one
     assert batch_sentence(other, 50.0).startswith("One of 4 replies that were written at once")
+
+
+def test_each_of_several_and_all_together_are_of_one_time() -> None:
+    # The first ended after 13 tokens, at a rate of its own; the others went on.
+    stats = _stats(
+        reply_tokens=13, decode_s=1.21, replies_at_once=3, batch_reply_tokens=109,
+        batch_decode_s=3.0,
+    )  # fmt: skip
+    assert "35.3 tok/s together, 11.8 each on average" in batch_sentence(stats, None)
 
 
 def test_draft_is_set_beside_the_rate_without_it() -> None:

@@ -228,6 +228,46 @@ def test_a_running_reply_is_held_against_its_own_depth(session: Session) -> None
     assert view.decode.equation == decode_equation(plan, point)
 
 
+def test_while_a_turn_runs_figures_of_the_one_before_are_named(session: Session) -> None:
+    session.conversation([turn(prompt_tokens=40, reply_tokens=101, decode_s=2.0)])
+    session.turn_started(prompt_tokens=500, reused_tokens=141, new_tokens=359)
+    view = speed_view(session)
+    assert view is not None
+    assert view.first_token is not None
+    assert (view.decode.earlier, view.prefill.earlier, view.first_token.earlier) == (True,) * 3
+    assert not view.prefill.live
+    for count in range(2, 66):
+        session.tokens(count, 40.0)
+    view = speed_view(session)
+    assert view is not None
+    assert (view.decode.live, view.decode.earlier) == (True, False)
+    assert view.prefill.earlier
+    assert view.explanation == ""
+    # The curve goes on where this reply is written, at the rate of each stretch.
+    own = view.measured_over_depth[1:]
+    assert [point.depth_tokens for point in own] == [509, 525, 541, 557]
+    assert [point.per_s for point in own] == [pytest.approx(40.0)] * 4
+    session.turn_finished(turn(prompt_tokens=500, reply_tokens=65))
+    view = speed_view(session)
+    assert view is not None
+    assert view.first_token is not None
+    after = (view.decode.earlier, view.prefill.earlier, view.first_token.earlier)
+    assert after == (False,) * 3
+
+
+def test_several_are_set_beside_the_latest_alone_though_another_version_hides_it(
+    session: Session,
+) -> None:
+    load = session.load
+    slow, fast = turn(load, decode_s=5.4), turn(load, decode_s=1.76)
+    batch = turn(load, replies_at_once=3, batch_reply_tokens=303, batch_decode_s=3.0)
+    session.conversation([slow])
+    session.turn_finished(fast)
+    session.turn_finished(batch)
+    session.conversation([slow, batch])
+    assert "The latest reply alone wrote 56.8" in judge(session).sentence
+
+
 def test_without_anything_there_is_no_view(plan_of: PlanOf) -> None:
     assert speed_view(Session()) is None
     only_turn = Session()
@@ -271,8 +311,8 @@ def test_batch_and_draft_are_not_held_against_the_ceiling_of_one_token(session: 
     session.conversation([alone, batch])
     said = judge(session)
     assert said.kind == "shared"
-    assert said.sentence.startswith("3 replies at once: 60 tok/s together, 20.0 each")
-    assert "One alone wrote 50.0" in said.sentence
+    assert said.sentence.startswith("3 replies at once: 60.0 tok/s together, 20.0 each")
+    assert "The latest reply alone wrote 50.0" in said.sentence
     session.conversation([alone, batch, draft])
     said = judge(session)
     assert said.sentence.startswith("The draft model guessed 80 tokens and 75 % of them were right")
