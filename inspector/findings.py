@@ -16,7 +16,7 @@ from gguf_tools.units import format_bandwidth, format_bytes, format_percent
 from inspector.budget import budgets
 from inspector.fixes import PLAIN_TYPES, fix, smaller_cache, smaller_context, without
 from inspector.placement_findings import placement_findings
-from inspector.plan_record import FindingRecord, FixRecord
+from inspector.plan_record import BUSY, FindingRecord, FixRecord
 from inspector.records import LoadRecord
 from inspector.session import Session
 from inspector.speed import SHORT_TOKENS, judge
@@ -267,8 +267,14 @@ def _bandwidth(session: Session) -> Iterator[FindingRecord]:
                     f"Its memory gave {figure} while other programs ran, so ceilings and "
                     "predictions may be too low."
                 ),
-                fixes=(FixRecord(text="Measure again", action="probe"),),
+                fixes=(_probe_fix(session, "Measure again"),),
             )
+
+
+def _probe_fix(session: Session, text: str) -> FixRecord:
+    if session.measuring:
+        return FixRecord(text="Measuring…", action=BUSY)
+    return FixRecord(text=text, action="probe")
 
 
 def _speed(session: Session) -> Iterator[FindingRecord]:
@@ -279,7 +285,7 @@ def _speed(session: Session) -> Iterator[FindingRecord]:
             severity="warning",
             text="Decoding was measured faster than its ceiling.",
             cause=verdict.sentence,
-            fixes=(FixRecord(text="Measure bandwidth again", action="probe"),),
+            fixes=(_probe_fix(session, "Measure bandwidth again"),),
         )
     elif verdict.kind == "below" and session.last is not None:
         is_short = session.last.stats.reply_tokens < SHORT_TOKENS

@@ -7,11 +7,12 @@ computer, so that all three look alike and a replay needs neither the model nor 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 __all__ = [
+    "BUSY",
     "Changes",
     "FindingRecord",
     "FitRecord",
@@ -196,11 +197,14 @@ class GrowthLine(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
+BUSY: Final = "busy"
+
+
 class FixRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A change of load settings that would help, and what it would do by the plan.
 
     ``changes`` are values of load settings by key. Where something else than a setting helps,
-    ``action`` names it: "new_chat", "unload", "engine_build", "probe".
+    ``action`` names it: "new_chat", "unload", "engine_build", "probe"; `BUSY` is under way.
     """
 
     text: str

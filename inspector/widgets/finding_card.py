@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
+from inspector.plan_record import BUSY
 from inspector.views import FindingView, FixView
 from inspector.widgets.card import Card
 from inspector.widgets.flow import FlowLayout
@@ -32,6 +33,7 @@ class FixButton(QPushButton):
         super().__init__(fix.label.replace("&", "&&"), parent)
         self.fix = fix
         self.setProperty("kind", "small")
+        self.setEnabled(fix.key != BUSY)
         self.setToolTip(tip((fix.label, fix.effect)) if fix.effect else "")
         self.setAccessibleName(fix.label)
         self.setAccessibleDescription(fix.effect)

@@ -103,6 +103,7 @@ class Toolbar(QFrame):
             self.tr("Other programs slowed the measurement of the memory down; takes a second")
         )
         self._measure.clicked.connect(self.measure_requested)
+        self._measuring = False
         self._progress = QProgressBar(self)
         self._progress.setRange(0, _STEPS)
         self._progress.setTextVisible(False)
@@ -179,6 +180,12 @@ class Toolbar(QFrame):
         if found < 0:
             self.filter_changed.emit("all")
 
+    def set_measuring(self, measuring: bool) -> None:
+        """Show that memory is being measured; the button waits for it."""
+        self._measuring = measuring
+        self._measure.setEnabled(not measuring)
+        self._measure.setText(self.tr("Measuring…") if measuring else self.tr("Measure again"))
+
     def set_scan(self, scan: ScanView | None) -> None:
         """Show how far a scan is, or that none runs."""
         running = scan is not None
@@ -186,7 +193,7 @@ class Toolbar(QFrame):
         self._cancel.setVisible(running)
         self._again.setEnabled(not running)
         self._basis.setVisible(not running)
-        self._measure.setVisible(not running and self._library.is_rough)
+        self._measure.setVisible(not running and (self._library.is_rough or self._measuring))
         if scan is None:
             self._summary.setText(self._library.summary)
             return

@@ -5,18 +5,43 @@ What another page or process measured is noticed within seconds: one computer ha
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
 from app.data.bandwidths import bandwidths_stamp
 from app.data.state import StateFile
 from app.engine.protocol import Hello
 from app.machine import bandwidth_for
 from app.ui import tasks
+from app.ui.shell.views import Severity
+from gguf_tools.units import format_bandwidth
 from inspector.records import BandwidthRecord
 
-__all__ = ["BandwidthProbe"]
+__all__ = ["BandwidthProbe", "outcome_words"]
 
 _LOOK_MS = 2000
+
+
+def outcome_words(record: BandwidthRecord | None) -> tuple[str, Severity]:
+    """Return what a measurement that the user asked for came to, None where there was no room."""
+    if record is None:
+        return _tr("There is no room to measure the memory's bandwidth."), "warning"
+    rate = format_bandwidth(record.bytes_per_s)
+    if not record.steady:
+        return _tr(
+            "Still busy: other programs slow the measurement of the memory down. The best figure "
+            "so far is {0}; measure again when it is quiet."
+        ).format(rate), "warning"
+    if record.cached:
+        text = _tr(
+            "Measured: {0} for a model of this size, partly from the processor's cache; main "
+            "memory {1}."
+        )
+        return text.format(rate, format_bandwidth(record.large_bytes_per_s)), "info"
+    return _tr("Measured: memory is read at {0}.").format(rate), "info"
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Bandwidth", text)
 
 
 class BandwidthProbe(QObject):

@@ -15,7 +15,7 @@ from app.settings import Settings
 from app.ui.main_window import MainWindow
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.gpu_build import gpu_build_help
-from app.ui.shell.views import Notice
+from app.ui.shell.views import Notice, Severity
 from inspector.plan_record import changes_of_key
 from inspector.views import FindingView
 
@@ -64,6 +64,10 @@ class FixPresenter(QObject):
             self._explain_build()
         elif fix == "probe":
             self.probe_wanted.emit()
+
+    def tell(self, text: str, severity: Severity) -> None:
+        """Say above the chat what a button came to."""
+        self._window.chat.notices.show_notice(Notice("fix", text, severity))
 
     def _change(self, changes: dict[str, Any], label: str) -> None:
         path = self._models.path

@@ -36,7 +36,7 @@ from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
-from app.ui.presenters.bandwidth_probe import BandwidthProbe
+from app.ui.presenters.bandwidth_probe import BandwidthProbe, outcome_words
 from app.ui.presenters.engine import EnginePresenter
 from app.ui.presenters.fixes import FixPresenter
 from app.ui.presenters.live_plan import LivePlan
@@ -48,7 +48,7 @@ from app.ui.theme import ThemeManager
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from inspector.panel import panel_view
-from inspector.records import MemorySample, TurnRecord
+from inspector.records import BandwidthRecord, MemorySample, TurnRecord
 from inspector.session import Session
 from inspector.views import PanelView
 
@@ -101,6 +101,9 @@ class InspectorPresenter(QObject):
         self._planner = LivePlan(state)
         self._probe = BandwidthProbe(state, self)
         self._probe.known.connect(self._on_probed)
+        self._probe.began.connect(self._on_probing)
+        self._probe.ended.connect(self._on_probing)
+        self._is_probe_asked = False  # by the user, who waits for an answer
         self._before: MemorySample | None = None
         self._status = "stopped"
         self._watched_s = -_WATCH_S
@@ -223,6 +226,16 @@ class InspectorPresenter(QObject):
     def probing(self) -> bool:
         """Tell whether main memory is being measured."""
         return self._probe.is_running
+
+    @Slot()
+    @Slot(object)
+    def _on_probing(self, record: BandwidthRecord | None = None) -> None:
+        """A measurement began or ended; who asked for it is told what came of it."""
+        self.session.measuring = self._probe.is_running
+        if self._is_probe_asked and not self._probe.is_running:
+            self._is_probe_asked = False
+            self.fixes.tell(*outcome_words(record))
+        self._redraw.call()
 
     @Slot()
     def _on_probed(self) -> None:
@@ -405,4 +418,7 @@ class InspectorPresenter(QObject):
     def _probe_again(self) -> None:
         hello = self._engine.state.hello
         if hello is not None and self._engine.state.status in {"idle", "ready"}:
+            self._is_probe_asked = True
             self._measure_bandwidth(hello, again=True)
+        else:
+            self.fixes.tell(self.tr("Memory is measured once the engine is done."), "info")

@@ -26,6 +26,7 @@ from app.ui.main_window import MainWindow
 from app.ui.models.files import open_folder, reveal
 from app.ui.models.page import ModelsPage
 from app.ui.models.views import FitView, ModelDetails, ScanView
+from app.ui.presenters.bandwidth_probe import outcome_words
 from app.ui.presenters.library_details import read_details
 from app.ui.presenters.library_files import LibraryFiles
 from app.ui.presenters.library_plans import LibraryPlanner, PlanRequest
@@ -235,15 +236,18 @@ class LibraryPresenter(QObject):
             return
         state, threads = self._state, clamp_threads(None)
 
-        def done(_record: BandwidthRecord) -> None:
+        def done(record: BandwidthRecord | None) -> None:
+            self.page.toolbar.set_measuring(False)
+            self.tell(*outcome_words(record))
             self.refresh_predictions()
             self.bandwidth_known.emit()
 
         def failed(error: Exception) -> None:
+            done(None)
             if not isinstance(error, MemoryError):
                 raise error
-            self.tell(self.tr("There is no room to measure the memory's bandwidth."), "warning")
 
+        self.page.toolbar.set_measuring(True)
         tasks.run(
             lambda: bandwidth_for(state, hello.cpu, threads, LARGE_BYTES, again=True),
             done, failed, self,
