@@ -170,7 +170,8 @@ def _model(facts: ModelFacts, load: LoadSettings, memory: MemoryPlan) -> list[Fi
             Finding(
                 "beyond_trained",
                 "warning",
-                f"The model was trained for {trained:,} tokens; replies get worse beyond them.",
+                f"{settings.context_sequence:,} tokens are asked for and the model was trained for "
+                f"{trained:,}: further positions are new to it, so replies get worse there.",
                 fixes=(Fix(f"Use {trained:,}", "context", trained),),
             )
         )

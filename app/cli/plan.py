@@ -41,6 +41,7 @@ __all__ = ["add_arguments", "plan_as_json", "run"]
 
 EXIT_USAGE = 2
 _PROMPT_TOKENS = 512
+_STEP = 256  # contexts come in steps
 EXIT_NO_MODEL = 3
 
 
@@ -256,6 +257,9 @@ def _as_text(plan: Plan) -> str:
         lines.append("  " + "  ".join(cells).rstrip())
     fits = {True: "yes", False: "no", None: "unknown"}[plan.fits]
     longest = "unknown" if plan.max_context is None else f"{plan.max_context:,} tokens"
+    trained = plan.facts.context_length
+    if trained and plan.max_context == trained // _STEP * _STEP:
+        longest += ", all that it was trained for"
     chats = "unknown" if plan.max_sequences is None else f"{plan.max_sequences:,}"
     decode, prefill = plan.decode, plan.prefill
     reads = f"{format_bytes(decode.bytes_per_token)} a token"

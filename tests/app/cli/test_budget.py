@@ -50,6 +50,24 @@ def test_plan_for_named_hardware(model: Path, capsys: pytest.CaptureFixture[str]
     assert plan["ttft_s"] > 0
 
 
+@pytest.mark.parametrize("where", [("--bandwidth", "50"), ("--hardware", "H100 SXM")])
+def test_a_plan_says_that_a_context_is_beyond_the_trained_one(
+    where: tuple[str, str], model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _json(capsys, "facts", str(model))["context_length"] == 2048
+    within = _json(capsys, "plan", str(model), *where, "--ctx", "2048")
+    beyond = _json(capsys, "plan", str(model), *where, "--ctx", "16384")
+    assert "beyond_trained" not in [item["id"] for item in within["findings"]]
+    (said,) = (item for item in beyond["findings"] if item["id"] == "beyond_trained")
+    sentence = "16,384 tokens are asked for and the model was trained for 2,048: "
+    assert said["text"].startswith(sentence)
+    assert (beyond["fits"], beyond["max_context"]) == (True, 2048)
+    assert run(["plan", str(model), *where, "--ctx", "16384"]) == 0
+    text = capsys.readouterr().out
+    assert "longest context 2,048 tokens, all that it was trained for" in text
+    assert f"! {sentence}" in text
+
+
 def test_plan_for_this_computer(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = _json(capsys, "plan", str(model), "--bandwidth", "50")
     assert plan["devices"][0]["kind"] == "cpu"
