@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from app.data.bandwidths import kept_bandwidth
+from app.data.bandwidths import kept_bandwidth, kept_probe
 from app.data.decode_rates import DecodeRates
 from app.data.library.fit import VariantFit, fit_of_plan, unknown_fit
 from app.data.state import StateFile
@@ -55,11 +55,20 @@ class Machines:
         hello: of the engine.
         may_measure: what was never measured is measured, once; takes a second or two.
         tuned: models are loaded as they were measured to be fastest.
+        each_size: a size without a probe of its own is measured too, as `plan` does for one model;
+            takes a second for each power of two below half a GiB.
     """
 
     def __init__(
-        self, state: StateFile, hello: Hello, *, may_measure: bool, tuned: bool = True
+        self,
+        state: StateFile,
+        hello: Hello,
+        *,
+        may_measure: bool,
+        tuned: bool = True,
+        each_size: bool = False,
     ) -> None:
+        self._each_size = may_measure and each_size
         self._state = state
         self._hello = hello
         self._may_measure = may_measure
@@ -158,17 +167,18 @@ class Machines:
 
     def _record(self, size: int, threads: int) -> BandwidthRecord | None:
         """Return what is known of the memory's bandwidth, measured if nothing is."""
-        kept = kept_bandwidth(self._state, self._hello.cpu, threads, size)
-        if kept is not None or not self._may_measure:
+        cpu = self._hello.cpu
+        kept = kept_bandwidth(self._state, cpu, threads, size)
+        wanted = self._each_size and kept_probe(self._state, cpu, threads, size) is None
+        if not wanted and (kept is not None or not self._may_measure):
             return kept
         bare = machine_for(self._hello, None)
         self._may_measure = False  # once a round, whatever comes of it
         if bare.accelerators:
-            return None
+            return kept
         try:
             free = bare.cpu.free_bytes
-            return bandwidth_for(
-                self._state, self._hello.cpu, threads, LARGE_BYTES, free_bytes=free
-            )
+            probed = size if self._each_size else LARGE_BYTES
+            return bandwidth_for(self._state, cpu, threads, probed, free_bytes=free)
         except MemoryError:
-            return None
+            return kept

@@ -87,7 +87,13 @@ def _fits(library: Arranged, settings: Settings, state: StateFile) -> Fits:
     """
     with open_engine(state, note) as client:
         assert client.hello is not None
-        machines = Machines(state, client.hello, may_measure=True, tuned=bool(settings.get("tune")))
+        machines = Machines(
+            state,
+            client.hello,
+            may_measure=True,
+            tuned=bool(settings.get("tune")),
+            each_size=True,  # so that `plan` says the same of each file
+        )
     fits: dict[Path, VariantFit] = {}
     for group in library.groups:
         for entry in group.variants:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.data.bandwidths import keep_bandwidth
+from app.data.bandwidths import keep_bandwidth, kept_bandwidth, kept_probe
 from app.data.state import StateFile
 from app.data.tunings import KeptTuning, Tunings, model_shape
 from app.engine.bandwidth import MOST_BYTES
@@ -75,6 +75,23 @@ def test_a_probe_is_made_once_and_kept(state: StateFile, monkeypatch: pytest.Mon
     assert rate(machines, 8 << 20) == measured
     again = Machines(state, hello(), may_measure=False)
     assert rate(again, 8 << 20) == measured
+
+
+def test_each_size_is_measured_where_figures_must_be_as_those_of_one_model(
+    state: StateFile,
+) -> None:
+    keep(state, MOST_BYTES, 1e6)  # slower than any computer
+    size, threads = 4 << 20, clamp_threads(None)
+    assert rate(Machines(state, hello(), may_measure=True), size) == 1e6
+    assert kept_probe(state, cpu_name(), threads, size) is None
+    measured = rate(Machines(state, hello(), may_measure=True, each_size=True), size)
+    assert measured is not None
+    assert measured > 1e8
+    assert kept_probe(state, cpu_name(), threads, size) is not None
+    # Whoever asks from now on gets that figure: the Models page, the panel.
+    known = kept_bandwidth(state, cpu_name(), threads, size)
+    assert known is not None
+    assert rate(Machines(state, hello(), may_measure=False), size) == known.bytes_per_s
 
 
 # --- how a model would be loaded, and its rates
