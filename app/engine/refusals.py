@@ -57,8 +57,9 @@ def _too_long(fit: PromptFit) -> str:
         )
     if fit.problem == "message_too_long":
         return (
-            f"This message needs a context of {fit.needed_tokens:,} tokens, the model has "
-            f"{fit.n_ctx:,}; shorten it or raise the context."
+            f"This message needs a context of {fit.needed_tokens:,} tokens: "
+            f"{fit.prompt_tokens:,} for what is sent, the rest as room for the reply; the model "
+            f"has {fit.n_ctx:,}. Shorten it or raise the context."
         )
     return (
         f"The chat needs a context of {fit.needed_tokens:,} tokens, the model has "

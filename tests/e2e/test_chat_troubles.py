@@ -154,3 +154,32 @@ def test_killed_engine_is_not_laid_on_memory_that_was_free(
     assert [button.text() for button in bar.buttons()] == ["Load again"]
     (lost,) = [f for f in findings_of(program.app.inspector.session) if f.id == "engine_lost"]
     assert lost.fixes == ()
+
+
+def test_message_that_is_too_long_keeps_its_way_out(open_program: Open, tmp_path: Path) -> None:
+    path = write_tiny_model(tmp_path / "tiny.gguf")
+    program = open_program(path).ready()
+    program.app.models.reload({"n_ctx": 512})
+    program.until(lambda: program.app.engine.state.status != "ready")
+    program.ready()
+    program.send("word " * 500)
+    program.answered()
+    reply = program.app.controller.path[-1]
+    assert reply.state == "failed"
+    assert "room for the reply; the model has 512" in (reply.stop_reason or "")
+    program.qtbot.wait(600)  # the empty draft is counted and the chat read again
+    bar = program.app.window.chat.overflow.bar
+    assert bar is not None
+    way_out = bar.buttons()[0]
+    assert way_out.text().startswith("Context to ")
+    way_out.click()
+    program.until(lambda: program.app.engine.state.status != "ready")
+    program.ready()
+    model = program.app.engine.state.model
+    assert model is not None
+    assert model.n_ctx > 512
+    program.until(lambda: program.app.window.chat.overflow.bar is None)
+    program.app.controller.regenerate(reply.id)
+    program.until(lambda: program.app.controller.path[-1].id != reply.id)
+    program.answered()
+    assert program.app.controller.path[-1].state != "failed"

@@ -75,6 +75,7 @@ class ContextPresenter(QObject):
         self._draft_measure_id = 0
         self._file_counts: dict[int, str] = {}  # requests, and the files they count
         self._overflow: Overflow | None = None
+        self._unfit: tuple[str, PromptFit] | None = None  # a reply that failed for its prompt
         self._leaf: str | None = None  # last message of the branch that was measured
         self._draft_tokens: int | None = None
         self._timer = QTimer(self)
@@ -94,7 +95,7 @@ class ContextPresenter(QObject):
 
     def refresh(self) -> None:
         """Find out how much of the window the conversation on screen takes."""
-        self._set_overflow(None)
+        self._rest()
         self._branch_tokens = 0  # one reply alone stays in the cache
         self._leaf = self._controller.path[-1].id if self._controller.path else None
         known = self._known_use()
@@ -177,7 +178,7 @@ class ContextPresenter(QObject):
     def _count(self) -> None:
         text = message_content(self._chat.draft, self._chat.attachments)
         if self._engine.state.model is None:
-            self._set_overflow(None)
+            self._rest()
             self._draft_tokens = None
             self.draft_told.emit(None, None)
             self._window.chat.composer.set_draft_facts(DraftFacts())
@@ -202,7 +203,7 @@ class ContextPresenter(QObject):
         if not self._draft_measure_id:
             self.draft_told.emit(tokens or None, None)
             if not is_tight or not tokens:
-                self._set_overflow(None)
+                self._rest()
 
     def _show_draft(self) -> float | None:
         """Show the draft's figures; return the share of the window after sending."""
@@ -275,9 +276,10 @@ class ContextPresenter(QObject):
                 "The system prompt alone takes {0} of {1} tokens; shorten it or raise the context."
             ).format(f"{fit.system_tokens:,}", f"{fit.n_ctx:,}")
         elif fit.problem is not None:
-            text = self.tr("This needs a context of {0} tokens; the model has {1}.").format(
-                f"{fit.needed_tokens:,}", f"{fit.n_ctx:,}"
-            )
+            text = self.tr(
+                "This needs a context of {0} tokens: {1} for what is sent, the rest as room for "
+                "the reply; the model has {2}."
+            ).format(f"{fit.needed_tokens:,}", f"{fit.prompt_tokens:,}", f"{fit.n_ctx:,}")
         else:
             text = self.tr(
                 "With this message the {0} oldest ones ({1} tokens) leave the model's memory."
@@ -313,6 +315,19 @@ class ContextPresenter(QObject):
         if self._overflow is None or self._settings.get("overflow") != "ask":
             self._chat.send(text)
 
+    def _rest(self) -> None:
+        """Nothing is wrong with the draft: say what the message above it lacks, or nothing."""
+        path, unfit = self._controller.path, self._unfit
+        if (
+            unfit is not None
+            and path
+            and path[-1].id == unfit[0]
+            and unfit[1].n_ctx == self._n_ctx()
+        ):
+            self._offer(unfit[1], blocked=True)  # trying again alone would fail again
+        else:
+            self._set_overflow(None)
+
     def _set_overflow(self, overflow: Overflow | None) -> None:
         if overflow != self._overflow:
             self._overflow = overflow
@@ -335,4 +350,5 @@ class ContextPresenter(QObject):
     def _on_reply_failed(self, finished: FinishedReply) -> None:
         failed = finished.failed
         if failed is not None and failed.fit is not None:
+            self._unfit = (finished.message_id, failed.fit)
             self._offer(failed.fit, blocked=True)
