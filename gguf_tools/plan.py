@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _PROMPT: Final = 512
+_MOST_LOOKS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +153,7 @@ def make_plan(
         devices=devices,
         pools=pools,
         fits=fits,
-        max_context=longest_context(facts, memory, pools),
+        max_context=_max_context(facts, _planable(load, refused), machine, memory, freed_bytes),
         max_sequences=most_sequences(memory, pools),
         decode=decode,
         prefill=prefill,
@@ -161,6 +162,35 @@ def make_plan(
         findings=(),
     )
     return replace(plan, findings=_findings(plan))
+
+
+def _max_context(
+    facts: ModelFacts,
+    load: LoadSettings,
+    machine: Machine,
+    memory: MemoryPlan,
+    freed_bytes: dict[str, int] | None,
+) -> int | None:
+    """Return the longest context that fits, looked at again where one step from here is too long.
+
+    Without flash attention scores grow with the context only until the feed-forward needs less
+    than they do: below that a compute buffer shrinks no further.
+    """
+    freed, settings = freed_bytes or {}, memory.settings
+    longest = longest_context(facts, memory, pools_of(memory, freed))
+    if settings.flash_attention:
+        return longest
+    current = settings.context_sequence
+    for _ in range(_MOST_LOOKS):
+        if not longest or longest >= current:
+            break
+        current = longest
+        near = memory_plan(facts, replace(load, context=current * settings.streams), machine)
+        pools = pools_of(near, freed)
+        if all(pool.left_bytes is None or pool.left_bytes >= 0 for pool in pools):
+            break
+        longest = longest_context(facts, near, pools)
+    return longest
 
 
 def with_fit(plan: Plan, fit: DecodeFit | None) -> Plan:

@@ -132,14 +132,16 @@ def test_a_context_that_can_be_shortened_no_further() -> None:
 
 
 @pytest.mark.parametrize("short_bytes", [0, 2 << 20])
-def test_an_estimate_that_is_too_long_is_shortened_until_it_fits(short_bytes: int) -> None:
+def test_the_longest_context_fits_where_buffers_shrink_no_further(short_bytes: int) -> None:
     # Without flash attention scores end below what the feed-forward needs: memory stops falling.
     least = planned("Qwen2.5 7B", 64, context=512, flash_attention="off")
     needed = sum(item.total_bytes for item in least.memory.devices) - short_bytes
     plan = planned("Qwen2.5 7B", needed / GIB, context=8192, flash_attention="off")
     assert plan.max_context is not None
-    assert plan.max_context > 512
-    too_long = make_plan(plan.facts, replace(plan.load, context=plan.max_context), plan.machine)
-    assert too_long.fits is False
+    assert plan.max_context == (256 if short_bytes else 512)
+    longest = make_plan(plan.facts, replace(plan.load, context=plan.max_context), plan.machine)
+    assert longest.fits is True
+    over = make_plan(plan.facts, replace(plan.load, context=plan.max_context + 256), plan.machine)
+    assert over.fits is False
     offered = [fix.changes for fix in room_fixes(plan) if fix.text.startswith("context to")]
     assert offered == ([] if short_bytes else [{"n_ctx": 512}])
