@@ -78,3 +78,17 @@ def test_meters_stand_below_each_other_where_it_is_narrow(card: SpeedCard) -> No
     card.resize(230, 500)
     assert card._meters.direction() == QBoxLayout.Direction.TopToBottom
     card.close()
+
+
+def test_while_a_turn_runs_the_one_before_is_named(card: SpeedCard) -> None:
+    assert CPU.speed is not None
+    assert CPU.speed.first_token is not None
+    view = replace(
+        CPU.speed,
+        prefill=replace(CPU.speed.prefill, earlier=True),
+        first_token=replace(CPU.speed.first_token, earlier=True),
+    )
+    card.set_view(view)
+    assert card.first_token.texts == ("First token, turn before", "410 ms")
+    assert "turn before" in "\n".join(card.prefill.explanation())
+    assert "turn before" not in "\n".join(card.decode.explanation())
