@@ -129,9 +129,14 @@ def test_a_bandwidth_measured_while_busy_is_measured_again_by_a_click(
     before = rows(program)["Tiny-1M-F32.gguf"].fit.decode_per_s
     assert before is not None
     toolbar._measure.click()
+    assert (toolbar._measure.isEnabled(), toolbar._measure.text()) == (False, "Measuring…")
     program.until(lambda: (rows(program)["Tiny-1M-F32.gguf"].fit.decode_per_s or 0) > 100 * before)
     assert "from the memory's bandwidth" in rows(program)["Tiny-1M-F32.gguf"].fit.decode_words
     program.until(lambda: "while busy" not in toolbar._basis.text())
+    program.until(toolbar._measure.isEnabled)
+    assert toolbar._measure.text() == "Measure again"
+    # The machine may be busy now, too.
+    assert notices(program)["told"].startswith(("Measured: memory is read at ", "Still busy: "))
 
 
 def test_what_went_and_what_changed_is_said_once(program: Program, home: Path) -> None:

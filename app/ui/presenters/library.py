@@ -207,6 +207,8 @@ class LibraryPresenter(QObject):
         self.page.tree.set_view(view)
         yield
         self.page.set_library(view, looked_in, with_tree=False)
+        # The computer may have become known between the slices.
+        self.page.set_basis(self._basis, is_rough=self._is_rough)
         yield
         self.page.set_fits(self._fits)
         self._plan()
@@ -233,6 +235,7 @@ class LibraryPresenter(QObject):
         """Measure main memory anew and plan with it; not beside a reply, which would disturb it."""
         hello = self._engine.state.hello
         if hello is None or self._engine.state.status not in {"idle", "ready"}:
+            self.tell(self.tr("Memory is measured once the engine is done."), "info")
             return
         state, threads = self._state, clamp_threads(None)
 
