@@ -110,7 +110,9 @@ def test_a_message_that_cannot_be_stored_comes_back_into_the_composer(
         composer = program.app.window.chat.composer
         composer.set_text("A long question")
         composer.send_requested.emit("A long question")
-        program.until(lambda: "refused" in program.notices())
+        notices = program.app.window.chat.notices
+        program.until(lambda: "store" in program.notices())
+        program.until(lambda: "To write, close it" in notices.bar("store").text)
         assert composer.text() == "A long question"
         assert [item.name for item in program.app.chat.attachments] == ["notes.md"]
         assert program.texts() == []

@@ -10,7 +10,6 @@ from app.cli import models
 from app.data.bandwidths import keep_bandwidth
 from app.data.library.choices import LibraryChoices
 from app.data.state import StateFile
-from app.engine.bandwidth import LARGE_BYTES
 from app.engine.threads import clamp_threads, cpu_name
 from app.paths import Paths
 from app.settings import Settings
@@ -122,7 +121,7 @@ def test_what_fits_is_said_as_the_plan_says_it(
 ) -> None:
     """With the real engine, which knows the devices; the bandwidth was measured before."""
     record = BandwidthRecord(
-        at_ms=1, threads=clamp_threads(None), buffer_bytes=LARGE_BYTES, samples=(20e9,)
+        at_ms=1, threads=clamp_threads(None), buffer_bytes=starter.stat().st_size, samples=(20e9,)
     )
     keep_bandwidth(StateFile(paths.state), cpu_name(), record)
     assert run("--fit", "--json") == 0
