@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from app.data.errors import StoreUnavailable
 from app.data.load_records import parts_of
 from app.data.records import Attachment, Message
 from app.engine.qt_client import EngineProcess
@@ -191,6 +190,9 @@ class Asker(QObject):
             self.asked.emit(opened, shown)
 
         def failed(error: Exception) -> None:
+            # Imported here: a window takes keys before anything of the database is read.
+            from app.data.errors import StoreUnavailable
+
             self._asking = False
             if isinstance(error, StoreUnavailable):
                 self._store.unavailable.emit(str(error))  # told once, with the store's trouble

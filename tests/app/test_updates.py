@@ -92,7 +92,8 @@ def test_a_built_program_asks_the_address_of_its_build(monkeypatch: pytest.Monke
 
 
 def test_nothing_of_it_runs_at_the_start() -> None:
-    """The window's start names the presenter once, to make it, and the command once."""
+    """The window makes the presenter when it is asked for, and the command alone asks."""
     root = Path(updates.__file__).parents[1]
     text = (root / "app" / "ui" / "application.py").read_text(encoding="utf-8")
-    assert text.count("self.updates") == 2
+    assert text.count("self.updates") == 1
+    assert text.count("updates = Later(") == 1

@@ -57,7 +57,7 @@ HEAVY = (
     "inspector.findings",
     "inspector.panel",
     "inspector.views",
-    "inspector.widgets",
+    "inspector.widgets.panel",
     "jinja2",
     "llama_cpp",
     "markdown_it",

@@ -34,9 +34,9 @@ def test_the_menu_entry_opens_model_files(share: Path) -> None:
     assert entry["Exec"].split() == ["plimsoll", "%f"]
     assert "application/x-gguf" in entry["MimeType"].split(";")
     # The window names this file, so that a desktop knows whose window it is.
-    assert 'setDesktopFileName("plimsoll")' in (
-        project.ROOT / "app" / "ui" / "application.py"
-    ).read_text(encoding="utf-8")
+    assert 'setDesktopFileName("plimsoll")' in (project.ROOT / "app" / "ui" / "start.py").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_icon_is_there_in_every_size(share: Path) -> None:

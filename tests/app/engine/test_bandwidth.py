@@ -63,8 +63,8 @@ def test_every_byte_is_read_by_every_scanner() -> None:
 def test_the_faster_scanner_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     spent: dict[str, float] = {"slow": 2.0, "fast": 0.5}
 
-    def passes(scan: Callable[[Any], str], _parts: object, count: int) -> list[float]:
-        return [spent[scan(None)]] * count
+    def passes(scan: Callable[[Any], str], _parts: object, count: int) -> tuple[list[float], bool]:
+        return [spent[scan(None)]] * count, False
 
     monkeypatch.setattr(bandwidth, "_scanners", lambda: [lambda _: "slow", lambda _: "fast"])
     monkeypatch.setattr(bandwidth, "_passes", passes)

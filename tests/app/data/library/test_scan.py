@@ -202,7 +202,7 @@ def test_ollama_names_come_from_manifests(tmp_path: Path) -> None:
 def test_the_starter_model_is_listed(starter: Path) -> None:
     (entry,) = scan([Place("Starter model", starter, "file")], None)
     assert entry.usable
-    assert (entry.name, entry.quantization) == ("SmolLM2 135M Instruct", "Q4_1")
+    assert (entry.shown_name, entry.quantization) == ("SmolLM2-135M-Instruct", "Q4_1")
 
 
 def test_a_file_in_two_places_is_listed_once(models: Path) -> None:
