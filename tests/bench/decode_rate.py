@@ -1,20 +1,29 @@
 """Decode rate of the worker against a bare loop: ``python -m tests.bench.decode_rate``.
 
-Both run in a process of their own with the same model, settings, threads and sampler, in turn
-(A B A B …), because the machine's clock and its neighbours change while one waits: with the number
-of threads that is the default here, and with that of the fast cores, which measuring at a model's
-first load mostly ends with. The last table gives the time per token near the beginning and near the
-end of a long forced reply: the engine's own time grows with depth, what the worker adds must not.
+Each has a process of its own with the same model, settings, threads and sampler. Both stay loaded
+and write short stretches in turn (A B B A …) from the same depth, because the machine's clock and
+its neighbours change while one waits: stretches of a second that stand side by side differ by a few
+percent, runs of half a minute by as many as twenty. A pair of processes is given up for a new one
+now and then, so that where their memory happens to lie does not decide. What is told is the median
+of the ratios of neighbouring stretches and the range that holds it with 95 % certainty.
+
+Measured with the number of threads that is the default here and with that of the fast cores, which
+measuring at a model's first load mostly ends with. The last table gives the time per token near the
+beginning and near the end of a long forced reply: the engine's own time grows with depth, what the
+worker adds must not.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from app.engine.client import EngineClient
@@ -27,10 +36,15 @@ from tests.helpers.engine import BlockingDriver, chat, generate
 PROMPT = "Write a long story about a ship that is loaded too deeply."
 ROOT = Path(__file__).resolve().parents[2]
 N_CTX = 8192
+GOAL = 0.98
+
+# Writes a number of tokens after the prompt; returns (tokens so far, time in seconds) along the way
+# and the seconds from the first token to the last.
+Writer = Callable[[int], tuple[list[tuple[int, float]], float]]
 
 
-def bare(path: str, threads: int, tokens: int, prompt_text: str) -> list[float]:
-    """Return the time of each token's arrival in a bare loop, in seconds."""
+def serve_bare(path: str, threads: int, prompt_text: str) -> None:
+    """Answer each number of tokens on stdin with the time of each token's arrival, in seconds."""
     from app.engine.backend.context import context_parameters, model_parameters, settle
     from app.engine.backend.library import AbortFlag, lib
 
@@ -49,40 +63,60 @@ def bare(path: str, threads: int, tokens: int, prompt_text: str) -> list[float]:
     lib.llama_decode(context, lib.llama_batch_get_one(buffer, count))
     chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
     lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
+    memory = lib.llama_get_memory(context)
+    last = (lib.llama_token * 1)(buffer[count - 1])
     one = (lib.llama_token * 1)()
-    times = []
-    for _ in range(tokens):
-        one[0] = lib.llama_sampler_sample(chain, context, -1)
-        times.append(time.monotonic())
-        lib.llama_decode(context, lib.llama_batch_get_one(one, 1))
-    return times
+    for line in sys.stdin:
+        lib.llama_memory_seq_rm(memory, 0, count - 1, -1)
+        lib.llama_decode(context, lib.llama_batch_get_one(last, 1))
+        times = []
+        for _ in range(int(line)):
+            one[0] = lib.llama_sampler_sample(chain, context, -1)
+            times.append(time.monotonic())
+            lib.llama_decode(context, lib.llama_batch_get_one(one, 1))
+        print(json.dumps(times), flush=True)
 
 
-def _bare_in_a_process(path: str, threads: int, tokens: int, prompt: str) -> list[float]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.decode_rate", "--bare", path, str(threads),
-         str(tokens), prompt],
-        cwd=ROOT, capture_output=True, text=True, check=True, env=worker_environment(),
-    )  # fmt: skip
-    times: list[float] = json.loads(done.stdout)
-    return times
+@contextmanager
+def _bare(path: str, threads: int, prompt: str) -> Iterator[Writer]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.decode_rate", "--bare", path, str(threads), prompt],
+        cwd=ROOT, text=True, env=worker_environment(),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def write(tokens: int) -> tuple[list[tuple[int, float]], float]:
+            stdin.write(f"{tokens}\n")
+            stdin.flush()
+            times = json.loads(stdout.readline())
+            return list(enumerate(times, 1)), times[-1] - times[0]
+
+        yield write
+        stdin.close()
 
 
-def _worker(path: str, threads: int, tokens: int) -> tuple[list[tuple[int, float]], float]:
-    """Return (tokens so far, time) of each chunk, and the rate that the worker reports."""
+@contextmanager
+def _worker(path: str, threads: int) -> Iterator[Writer]:
     driver = BlockingDriver()
     try:
         driver.client.load(path, LoadOptions(n_ctx=N_CTX, threads=threads, threads_batch=threads))
-        request = generate(driver, chat(PROMPT), max_tokens=tokens, ignore_eos=True)
-        driver.send(request)
-        chunks = []
-        for message in driver.receive(request.id):
-            if isinstance(message, Chunk):
-                chunks.append((message.reply_tokens, time.monotonic()))
-            last = message
-        assert isinstance(last, Done), last
-        assert last.stats.decode_per_s is not None
-        return chunks, last.stats.decode_per_s
+
+        def write(tokens: int) -> tuple[list[tuple[int, float]], float]:
+            request = generate(driver, chat(PROMPT), max_tokens=tokens, ignore_eos=True)
+            driver.send(request)
+            points = []
+            for message in driver.receive(request.id):
+                if isinstance(message, Chunk):
+                    points.append((message.reply_tokens, time.monotonic()))
+                last = message
+            assert isinstance(last, Done), last
+            assert last.stats.reply_tokens == tokens, last.stats
+            return points, last.stats.decode_s  # the worker's own clock, as the bare loop's is
+
+        yield write
     finally:
         driver.close()
 
@@ -95,36 +129,79 @@ def _prompt_of(path: str) -> str:
         return client.call(Render(id=client.new_id(), chat=chat(PROMPT)), Rendered).text
 
 
-def _ms_per_token(points: list[tuple[int, float]], low: int, high: int) -> float:
+def _per_s(write: Writer, tokens: int) -> float:
+    return (tokens - 1) / write(tokens)[1]
+
+
+def median_range(values: Sequence[float]) -> tuple[float, float]:
+    """Return the range that holds the median with at least 95 % certainty (the sign test's).
+
+    Whatever the values' distribution, each lies below the median with a chance of one half.
+    """
+    ordered = sorted(values)
+    count = len(ordered)
+    cut, chance = 0, 0.0
+    while cut < (count - 1) // 2:
+        chance += math.comb(count, cut) / 2**count
+        if 2 * chance > 0.05:
+            break
+        cut += 1
+    cut = max(cut - 1, 0)
+    return ordered[cut], ordered[count - 1 - cut]
+
+
+def _compare(path: str, prompt: str, threads: int, tokens: int, stretches: int, pairs: int) -> None:
+    ratios: list[float] = []
+    rates: dict[str, list[float]] = {"bare": [], "worker": []}
+    for number in range(pairs):
+        with _bare(path, threads, prompt) as bare, _worker(path, threads) as worker:
+            bare(8)  # weights and code paged in
+            worker(8)
+            here: list[float] = []
+            for index in range(stretches):
+                if index % 2:
+                    plain, ours = _per_s(bare, tokens), _per_s(worker, tokens)
+                else:
+                    ours, plain = _per_s(worker, tokens), _per_s(bare, tokens)
+                rates["bare"].append(plain)
+                rates["worker"].append(ours)
+                here.append(ours / plain)
+        ratios += here
+        print(f"  processes {number + 1}: median ratio {statistics.median(here):.3f}", flush=True)
+    low, high = median_range(ratios)
+    verdict = "held" if low >= GOAL else "MISSED" if high < GOAL else "open: more stretches"
+    print(
+        f"{threads} thread(s), {len(ratios)} stretches of {tokens} tokens: median bare "
+        f"{statistics.median(rates['bare']):.1f} tok/s, worker "
+        f"{statistics.median(rates['worker']):.1f} tok/s, median ratio "
+        f"{statistics.median(ratios):.3f} ({low:.3f}–{high:.3f} with 95 % certainty; goal "
+        f"{GOAL}: {verdict})",
+        flush=True,
+    )
+
+
+def _ms_per_token(points: Sequence[tuple[int, float]], low: int, high: int) -> float:
     inside = [(n, t) for n, t in points if low <= n <= high]
     return 1000 * (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0])
 
 
-def _compare(path: str, threads: int, tokens: int, rounds: int, prompt: str) -> None:
-    rates: dict[str, list[float]] = {"bare": [], "worker": []}
-    for number in range(rounds):
-        times = _bare_in_a_process(path, threads, tokens, prompt)
-        rates["bare"].append((len(times) - 1) / (times[-1] - times[0]))
-        rates["worker"].append(_worker(path, threads, tokens)[1])
-        print(
-            f"  round {number + 1}: bare {rates['bare'][-1]:.1f}, worker {rates['worker'][-1]:.1f}",
-            flush=True,
-        )
-    ratios = [w / b for w, b in zip(rates["worker"], rates["bare"], strict=True)]
-    print(
-        f"{tokens} tokens, {threads} thread(s): median bare {statistics.median(rates['bare']):.1f}"
-        f" tok/s, worker {statistics.median(rates['worker']):.1f} tok/s, "
-        f"median ratio {statistics.median(ratios):.3f} ({min(ratios):.2f}–{max(ratios):.2f}, "
-        "goal 0.98)",
-        flush=True,
-    )
+def _long(path: str, prompt: str, threads: int, tokens: int) -> None:
+    with _bare(path, threads, prompt) as bare:
+        plain, _ = bare(tokens)
+    with _worker(path, threads) as worker:
+        ours, _ = worker(tokens)
+    print(f"\nms per token, {threads} thread(s)   bare   worker   worker adds")
+    for low, high in ((50, 250), (tokens - 250, tokens - 50)):
+        b, w = _ms_per_token(plain, low, high), _ms_per_token(ours, low, high)
+        print(f"tokens {low:>5}–{high:<5}        {b:6.2f}   {w:6.2f}   {w - b:+.3f}")
 
 
 def main() -> None:
     """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tokens", type=int, default=384)
+    parser.add_argument("--tokens", type=int, default=64, help="tokens of a stretch")
+    parser.add_argument("--stretches", type=int, default=12, help="of each, in one pair")
+    parser.add_argument("--pairs", type=int, default=4, help="pairs of processes")
     parser.add_argument(
         "--threads",
         type=int,
@@ -132,29 +209,21 @@ def main() -> None:
         default=sorted({choose_threads(), performance_cores()}),
         help="numbers to compare with",
     )
-    parser.add_argument("--long", type=int, default=2600, help="tokens of the long reply")
-    parser.add_argument("--bare", nargs=4)
+    parser.add_argument("--long", type=int, default=2600, help="tokens of the long reply; 0: none")
+    parser.add_argument("--bare", nargs=3, metavar=("MODEL", "THREADS", "PROMPT"))
     arguments = parser.parse_args()
     if arguments.bare:
-        path, count, tokens, prompt = arguments.bare
-        print(json.dumps(bare(path, int(count), int(tokens), prompt)))
+        path, count, prompt = arguments.bare
+        serve_bare(path, int(count), prompt)
         return
     model = starter_model()
     assert model is not None
     path = str(model)
     prompt = _prompt_of(path)
     for threads in arguments.threads:
-        _compare(path, threads, arguments.tokens, arguments.rounds, prompt)
-
-    threads = arguments.threads[-1]
-    times = _bare_in_a_process(path, threads, arguments.long, prompt)
-    plain = [(index + 1, t) for index, t in enumerate(times)]
-    chunks, _ = _worker(path, threads, arguments.long)
-    end = arguments.long
-    print(f"\nms per token, {threads} thread(s)   bare   worker   worker adds")
-    for low, high in ((50, 250), (end - 250, end - 50)):
-        b, w = _ms_per_token(plain, low, high), _ms_per_token(chunks, low, high)
-        print(f"tokens {low:>5}–{high:<5}        {b:6.2f}   {w:6.2f}   {w - b:+.3f}")
+        _compare(path, prompt, threads, arguments.tokens, arguments.stretches, arguments.pairs)
+    if arguments.long:
+        _long(path, prompt, arguments.threads[-1], arguments.long)
 
 
 if __name__ == "__main__":
