@@ -42,7 +42,9 @@ class Defect:
                 "adapt the defect to the source."
             )
         for test in self.tests:
-            file = test.partition("::")[0]
+            file, _, name = test.partition("::")
             if not (root / file).exists():
                 raise DefectError(f'"{self.name}": there is no {file}.')
+            if name and f"def {name}(" not in (root / file).read_text("utf-8"):
+                raise DefectError(f'"{self.name}": {file} has no test {name}.')
         return source.replace(self.old, self.new)
