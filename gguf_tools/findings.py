@@ -183,7 +183,7 @@ def _model(facts: ModelFacts, load: LoadSettings, memory: MemoryPlan) -> list[Fi
                 "note",
                 "Sliding layers keep the whole context: going back in a chat costs nothing then.",
                 cost=format_bytes(saved),
-                fixes=(Fix("Keep only the window", "swa_full", False),),
+                fixes=(Fix("Keep only the sliding window", "swa_full", False),),
             )
         )
     if not settings.flash_attention and memory.kv_bytes:

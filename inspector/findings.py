@@ -81,7 +81,7 @@ def _lost(session: Session, sentence: str) -> FindingRecord:
         id="engine_lost",
         severity="error",
         text=sentence,
-        cause="What it held is free again; its last words are with the notice in the window.",
+        cause="What it held is free again; its last words are with the notice beside the chat.",
         fixes=fixes,
     )
 
@@ -107,14 +107,14 @@ def _settings(session: Session, load: LoadRecord) -> Iterator[FindingRecord]:
             severity="note",
             text="Sliding-window layers keep the whole context.",
             cause=f"They only look back {load.swa_window:,} tokens; going back costs nothing so.",
-            fixes=(fix(session, "Keep only the window", {"swa_full": False}),),
+            fixes=(fix(session, "Keep only the sliding window", {"swa_full": False}),),
         )
     if load.n_ctx_train and settings.n_ctx > load.n_ctx_train + 255:
         trained = load.n_ctx_train
         yield FindingRecord(
             id="beyond_trained",
             severity="warning",
-            text=f"The window is longer than the {trained:,} tokens the model was trained for.",
+            text=f"The context is longer than the {trained:,} tokens the model was trained for.",
             cause="Replies get worse beyond them.",
             fixes=(fix(session, f"Context to {trained:,}", {"n_ctx": trained}),),
         )
@@ -234,7 +234,7 @@ def _window(session: Session) -> Iterator[FindingRecord]:
     yield FindingRecord(
         id="window",
         severity="warning",
-        text=f"{used:,} of {window:,} tokens of the window are taken.",
+        text=f"{used:,} of {window:,} tokens of the context are taken.",
         cause=(
             "The oldest turns will be left out of what the model sees, and then the prompt is "
             "read again from where it was cut."

@@ -334,7 +334,7 @@ def _model_rows(model: ModelRecord, plan: PlanRecord) -> list[ModelRow]:
                 "Read per token",
                 f"{weights} + up to {format_bytes(max(cache, 0))}",
                 "planned",
-                "weights, and the cache when the window is full",
+                "weights, and the cache when the context is full",
             )
         )
     rows.append(

@@ -29,7 +29,11 @@ WORDS: Final = (
     (r"\bversions? at once\b|\bin several versions\b", "replies", "a version is an alternative"),
     (r"\bsequences?\b", "chats or replies at once", "a word of the engine"),
     (
-        r"(?<!sliding[- ])\b(model's|context|of a|left the|whole|beyond the|full) window\b",
+        (
+            r"(?<!sliding[- ])\b(model's|context|of a|left the|whole|beyond the|full) window\b"
+            r"|\b(tokens of|only|with) (the|a|its) window\b|(?<!sliding )\bwindow of \d"
+            r"|\bwindow is (full|long|short|small)"
+        ),
         "context",
         "the window is the program's",
     ),
@@ -128,6 +132,31 @@ def test_texts_use_one_word_for_one_thing(where: str) -> None:
     assert not faults, "\n".join(faults)
 
 
+def _all_texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield every text with a space that is no docstring, whatever it is handed to."""
+    lone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in lone:
+            continue
+        if isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
+
+
+_BARE_WINDOW: Final = re.compile(r"(?<!sliding[- ])\bwindows?\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("where", ["inspector", "gguf_tools", "app/engine"])
+def test_what_knows_no_window_of_the_program_says_context_or_sliding_window(where: str) -> None:
+    read, faults = 0, []
+    for path in sorted((_ROOT / where).rglob("*.py")):
+        for line, text in _all_texts(ast.parse(path.read_text("utf-8"))):
+            read += 1
+            if _BARE_WINDOW.search(text):
+                faults.append(f"{path.relative_to(_ROOT)}:{line}: {text!r}")
+    assert read > 100
+    assert not faults, "\n".join(faults)
+
+
 def test_help_of_every_command_uses_the_same_words() -> None:
     from app.cli import COMMANDS, parser_for
 
@@ -159,6 +188,11 @@ def test_declared_settings_use_the_same_words() -> None:
         ("The response was cut", "reply"),
         ("The answer was cut", "reply"),
         ("Tokens of the context window", "context"),
+        ("The window is longer than the ", "context"),
+        (" tokens of the window are taken.", "context"),
+        ("weights, and the cache when the window is full", "context"),
+        ("Keep only the window", "context"),
+        (", 4 with a window of 512 tokens", "context"),
         ("Open this model", "load"),
         ("Choose a quant", "variant"),
         ("Quantization", "quantis"),
@@ -176,6 +210,10 @@ def test_the_list_finds_what_it_is_for(text: str, better: str) -> None:
     [
         "They answer one after another.",
         "Full sliding-window cache",
+        "Keep only the sliding window",
+        ", 4 with a sliding window of 512 tokens",
+        "another program than the window",
+        "The window is open already.",
         "Colours of the window.",
         "Open a GGUF file…",
         "Show another version",

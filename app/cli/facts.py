@@ -131,7 +131,7 @@ def _parameters_line(facts: ModelFacts) -> str:
 def _layers_line(facts: ModelFacts) -> str:
     line = _shown(facts.layers)
     if facts.sliding_layers:
-        line += f", {facts.sliding_layers} with a window of {facts.sliding_window} tokens"
+        line += f", {facts.sliding_layers} with a sliding window of {facts.sliding_window} tokens"
     return line
 
 
