@@ -18,6 +18,7 @@ from typing import Any
 from app.engine.templates.environment import render
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.frames import read_frame, write_frame
+from app.private_stdout import claim_stdout
 
 __all__ = ["ERROR", "READY", "TEXT", "main"]
 
@@ -32,8 +33,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # the descriptors themselves, because a program without a console has no sys.stdin
     requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    sys.stdout = sys.stderr  # a stray print must not be taken for an answer
+    # what a library prints, also from C, must not be taken for an answer
+    answers = os.fdopen(claim_stdout(), "wb")
     memory_limited = False
     with requests, answers, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         write_frame(answers, READY)

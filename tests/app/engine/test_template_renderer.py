@@ -228,6 +228,25 @@ def test_the_child_ends_with_its_input() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\x00\x00\x00\x01R", b"")
 
 
+def test_what_a_library_prints_is_no_answer() -> None:
+    command = (
+        "import ctypes, os, sys\n"
+        "from app.engine.templates import child\n"
+        "answer = child._answer\n"
+        "def chatty(request):\n"
+        "    print('from Python', flush=True)\n"
+        "    os.write(1, b'straight to 1\\n')\n"
+        "    libc = ctypes.CDLL(None)\n"
+        "    libc.puts(b'from C'); libc.fflush(None)\n"
+        "    return answer(request)\n"
+        "child._answer = chatty\n"
+        "sys.exit(child.main())"
+    )
+    with TemplateRenderer(command=[sys.executable, "-c", command]) as renderer:
+        assert renderer.render("fine {{ n }}", {"n": 1}) == "fine 1"
+        assert renderer.render("fine {{ n }}", {"n": 2}) == "fine 2"
+
+
 def test_the_child_loads_no_heavy_module() -> None:
     code = (
         "import sys, app.engine.templates.child\n"
