@@ -89,9 +89,9 @@ def choose_model(file: str | None, state: StateFile) -> str | None:
     """Return the model to use: the one named, the one used last, or the starter model."""
     if file is not None:
         return file
-    last = state.last_model
-    if last is not None and last.is_file():
-        return str(last)
+    for last in (state.last_used_model, state.last_model):
+        if last is not None and last.is_file():
+            return str(last)
     starter = starter_model()
     return None if starter is None else str(starter)
 
@@ -341,7 +341,7 @@ def _chat(
         )
     model = client.load(file, options)
     _describe(model)
-    state.set_last_model(Path(file))
+    state.set_last_terminal_model(Path(file))
     conversation = _Conversation(
         client, sampling_options(arguments), not arguments.no_trim, arguments.json
     )

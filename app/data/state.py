@@ -87,13 +87,30 @@ class StateFile:
 
     @property
     def last_model(self) -> Path | None:
-        """The model that was loaded last."""
-        kept = self._data.get("last_model")
-        return Path(kept) if isinstance(kept, str) and kept else None
+        """The model that the window loaded last, and opens next."""
+        return self._kept_path("last_model")
 
     def set_last_model(self, path: Path | None) -> None:
-        """Remember the model that was loaded last."""
-        self._change(lambda data: data.update({"last_model": str(path) if path else None}))
+        """Remember the model that the window loaded last."""
+
+        def change(data: dict[str, Any]) -> None:
+            data["last_model"] = str(path) if path else None
+            data.pop("last_terminal_model", None)  # used before this one
+
+        self._change(change)
+
+    @property
+    def last_used_model(self) -> Path | None:
+        """The model that was used last, in the window or in a terminal."""
+        return self._kept_path("last_terminal_model") or self.last_model
+
+    def set_last_terminal_model(self, path: Path) -> None:
+        """Remember the model that a terminal used last; the window opens its own all the same."""
+        self._change(lambda data: data.update({"last_terminal_model": str(path)}))
+
+    def _kept_path(self, name: str) -> Path | None:
+        kept = self._data.get(name)
+        return Path(kept) if isinstance(kept, str) and kept else None
 
     def compatibility(self, cpu: str, engine: str) -> bool:
         """Tell whether this engine build needs compatibility mode on this processor."""

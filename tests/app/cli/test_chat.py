@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.cli import run
+from app.cli.chat import choose_model
+from app.data.state import StateFile
+from app.paths import Paths
 from tests.helpers.tiny_gguf import write_tiny_model
 
 
@@ -57,3 +60,17 @@ def test_what_is_no_file_is_named(capsys: pytest.CaptureFixture[str], tmp_path: 
     for path, words in ((tmp_path, "is a folder"), (tmp_path / "pipe.gguf", "is a pipe")):
         assert run(["chat", str(path), "-p", "hi"]) == 3
         assert words in capsys.readouterr().err
+
+
+def test_a_chat_in_the_terminal_leaves_the_windows_model(
+    capsys: pytest.CaptureFixture[str], paths: Paths, model: Path, tmp_path: Path
+) -> None:
+    other = write_tiny_model(tmp_path / "window.gguf")
+    StateFile(paths.state).set_last_model(other)
+    assert run(["chat", str(model), "-p", "hi", "--max-tokens", "2"]) == 0
+    capsys.readouterr()
+    kept = StateFile(paths.state)
+    assert kept.last_model == other
+    assert choose_model(None, kept) == str(model)  # but the next chat here goes on with it
+    model.unlink()
+    assert choose_model(None, kept) == str(other)

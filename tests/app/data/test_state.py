@@ -43,6 +43,17 @@ def test_two_processes_keep_each_others_changes(paths: Paths) -> None:
     )  # fmt: skip
 
 
+def test_a_terminal_does_not_change_what_the_window_opens(paths: Paths) -> None:
+    kept, other = StateFile(paths.state), Path("/models/other.gguf")
+    kept.set_last_terminal_model(other)
+    assert (kept.last_model, kept.last_used_model) == (None, other)
+    kept.set_last_model(MODEL)
+    assert (kept.last_model, kept.last_used_model) == (MODEL, MODEL)
+    kept.set_last_terminal_model(other)
+    again = StateFile(paths.state)
+    assert (again.last_model, again.last_used_model) == (MODEL, other)
+
+
 def test_a42_a_load_that_ran_out_of_memory_is_not_repeated(paths: Paths) -> None:
     kept = StateFile(paths.state)
     kept.begin_load(MODEL, OPTIONS)
