@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import Device, Machine
 from gguf_tools.plan import Plan, make_plan
-from inspector.plan_record import SettingsRecord
+from inspector.plan_record import RatePoint, SettingsRecord
 from inspector.planned import load_settings
 from inspector.records import (
     BufferRecord,
@@ -23,10 +24,17 @@ from inspector.records import (
     TurnStats,
 )
 from inspector.session import Session
+from inspector.speed import judge
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 GIB = 1 << 30
 MIB = 1 << 20
+
+FLAT = tuple(
+    RatePoint(depth=depth, bytes_per_token=400_000_000, ceiling=100.0, low=40.0, high=80.0)
+    for depth in (0, 2047)
+)
+"""A hundred tokens a second at most at any depth, 40 to 80 of them expected."""
 
 
 def cpu(**values: Any) -> Device:
@@ -136,3 +144,21 @@ def loaded(session: Session, **values: Any) -> LoadRecord:
     record = LoadRecord(**(base | values))
     session.loaded(record)
     return record
+
+
+@pytest.fixture
+def session(plan_of: Callable[..., Plan]) -> Session:
+    """Return a session whose loaded plan predicts ``FLAT``."""
+    made = Session()
+    made.planned(plan_of())
+    assert made.plan is not None
+    made.plan = msgspec.structs.replace(made.plan, curve=FLAT)
+    loaded(made)
+    return made
+
+
+def at_rate(session: Session, per_s: float, **values: Any) -> str:
+    """Finish a turn of 101 tokens at a rate and return the kind of verdict."""
+    base: dict[str, Any] = {"reply_tokens": 101, "decode_s": 100 / per_s}
+    session.conversation([turn(**(base | values))])
+    return judge(session).kind

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from inspector.records import BandwidthRecord, TurnStats
+from tests.inspector.conftest import stats
 
 
 def _stats(**values: float) -> TurnStats:
@@ -66,3 +67,12 @@ def test_stretches_of_a_reply() -> None:
     assert sampled.rates_along(16) == ((100 + 1 + 8, 8.0), (100 + 17 + 8, 8.0))
     assert stats.rates_along(16) == ((100 + 16, 8.0),)
     assert _stats(reply_tokens=1).rates_along() == ()
+
+
+def test_rates_along_a_reply_stand_at_their_depth() -> None:
+    found = stats(
+        prompt_tokens=100, samples=((1, 0.0), (11, 0.1), (21, 1.0), (61, 2.0))
+    ).rates_along()
+    assert found == ((111, 20.0), (141, 40.0))
+    assert stats(prompt_tokens=100, reply_tokens=101, decode_s=2.0).rates_along() == ((150, 50.0),)
+    assert stats(reply_tokens=1, decode_s=0.0).rates_along() == ()
