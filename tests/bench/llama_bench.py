@@ -185,7 +185,7 @@ def compare(
                     for test, rate in measure(depth).items():
                         found.setdefault((test, depth), {}).setdefault(way, []).append(rate)
                         seen.append(f"{way} {test} {rate:.1f}")
-                print(f"  round {', '.join(seen)}", flush=True)
+                print(f"  round {number + 1} at {depth:,}: {', '.join(seen)}", flush=True)
 
     print(f"\n{threads} thread(s), flash attention on, batch and micro-batch {BATCH}")
     print(f"{'tok/s':>12} {'depth':>6} {'llama-bench':>12} {'Bench':>8} {'chat':>8}", end="")
