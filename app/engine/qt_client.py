@@ -30,7 +30,6 @@ from app.engine.protocol import (
     Load,
     Loaded,
     LoadOptions,
-    MemoryNow,
     ProtocolError,
     SamplingOptions,
     Tune,
@@ -43,6 +42,7 @@ from app.engine.qt_worker import QtWorker
 __all__ = ["EngineProcess", "EngineState", "EngineStatus"]
 
 _RENEW_MS: Final = 1500
+_LOOK_MS: Final = 2000  # between looks at main memory
 _FRESH_S: Final = 5.0  # what was seen of memory before that tells nothing of an end
 
 
@@ -71,10 +71,13 @@ class EngineProcess(EngineRequests):
         self._resend: Generate | None = None
         self._began = False
         # Free and total bytes of main memory, a container's limit counted: asked while the engine
-        # lives, so that its end can be told from a shortage.
+        # lives, whoever looks, so that its end can be told from a shortage.
         self.host_memory: Callable[[], tuple[int, int]] | None = None
         self._memory: tuple[int, int] | None = None  # as seen last with this worker
         self._memory_s = 0.0
+        self._looks = QTimer(self)
+        self._looks.setInterval(_LOOK_MS)
+        self._looks.timeout.connect(self._look_at_memory)
         self._closing = False
         self._remotes: tuple[str, ...] | None = None
         self._settle: Callable[[Load, Hello], LoadOptions] | None = None
@@ -213,6 +216,7 @@ class EngineProcess(EngineRequests):
         worker = QtWorker(self, self._remotes)
         self._worker = worker
         self._memory = None
+        self._looks.start()
         worker.line.connect(self._on_line)
         worker.log.connect(self._on_log)
         worker.gone.connect(self._on_gone)
@@ -222,6 +226,7 @@ class EngineProcess(EngineRequests):
         """Let go of the worker: nothing it still says is heard."""
         worker, self._worker = self._worker, None
         self._waiting_load = None
+        self._looks.stop()
         if worker is None:
             return
         worker.line.disconnect(self._on_line)
@@ -258,6 +263,7 @@ class EngineProcess(EngineRequests):
             self._set(status="lost", path=None, sentence=sentence)
             self._fail_pending(sentence)
             return
+        self._look_at_memory()
         self._set(hello=hello, pid=hello.pid)
         for server in hello.remotes:
             if server.problem:
@@ -270,10 +276,7 @@ class EngineProcess(EngineRequests):
 
     def _follow(self, message: EngineMessage) -> None:
         request = self._pending.get(getattr(message, "id", -1))
-        if isinstance(message, MemoryNow):
-            self._memory = None if self.host_memory is None else self.host_memory()
-            self._memory_s = time.monotonic()
-        elif isinstance(message, Chunk):
+        if isinstance(message, Chunk):
             self._began = True
         elif isinstance(message, Done):
             self._resend = None
@@ -287,6 +290,11 @@ class EngineProcess(EngineRequests):
         if isinstance(message, Loaded) and resend is not None and resend.id in self._pending:
             self._set(status="prefill")
             self._write(resend)
+
+    @Slot()
+    def _look_at_memory(self) -> None:
+        self._memory = None if self.host_memory is None else self.host_memory()
+        self._memory_s = time.monotonic()
 
     @Slot(str)
     def _on_log(self, line: str) -> None:
@@ -303,6 +311,7 @@ class EngineProcess(EngineRequests):
         if worker is not self._worker:
             return
         self._worker = None
+        self._looks.stop()
         end = WorkerEnd(
             worker.exit_code,
             PHASES.get(self._state.status, "idle"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.data.conversations import ConversationStore
-from app.engine.protocol import Fault, MemoryNow
+from app.engine.protocol import Fault
 from inspector.findings import findings_of
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.tiny_gguf import write_tiny_model
@@ -135,25 +136,60 @@ def test_missing_model_offers_others(open_program: Open, tmp_path: Path) -> None
     assert lost.fixes == ()  # no setting brings the file back
 
 
-def test_killed_engine_is_not_laid_on_memory_that_was_free(
-    open_program: Open, tmp_path: Path
+@pytest.mark.parametrize("panel", [True, False], ids=["panel", "no panel"])
+@pytest.mark.parametrize("free_gib", [19, 0])
+def test_killed_engine_is_laid_on_memory_only_where_that_had_run_out(
+    open_program: Open, tmp_path: Path, free_gib: int, panel: bool
 ) -> None:
-    program = open_program(write_tiny_model(tmp_path / "tiny.gguf")).ready()
+    program = open_program(write_tiny_model(tmp_path / "tiny.gguf"))
     engine = program.app.engine
-    engine.host_memory = lambda: (19 * 1024**3, 24 * 1024**3)  # whatever this machine has
-    seen: list[object] = []
-    engine.message.connect(lambda message: seen.append(type(message)))
+    # whatever this machine has
+    engine.host_memory = lambda: (free_gib * 1024**3, 24 * 1024**3)
+    program.ready()
     program.until(lambda: program.app.inspector._panel is not None)
-    program.until(lambda: MemoryNow in seen)
+    if not panel:
+        program.app.window.toggle_inspector()
+    assert program.app.inspector._panel.isVisible() == panel
+    program.qtbot.wait(300)
     assert engine.state.pid is not None
     os.kill(engine.state.pid, signal.SIGKILL)
     program.until(lambda: "engine-lost" in program.notices())
     bar = program.app.window.chat.notices.bar("engine-lost")
-    assert "ended from outside while idle" in bar.text
-    assert "19.0 GiB were free" in bar.text
-    assert [button.text() for button in bar.buttons()] == ["Load again"]
     (lost,) = [f for f in findings_of(program.app.inspector.session) if f.id == "engine_lost"]
-    assert lost.fixes == ()
+    if free_gib:
+        assert "ended from outside while idle" in bar.text
+        assert "19.0 GiB were free" in bar.text
+        assert [button.text() for button in bar.buttons()] == ["Load again"]
+        assert lost.fixes == ()
+    else:
+        assert "the system does that when memory runs out" in bar.text
+        assert len(bar.buttons()) > 1
+
+
+def test_what_was_free_is_looked_at_as_long_as_the_engine_lives(
+    open_program: Open, tmp_path: Path
+) -> None:
+    program = open_program(write_tiny_model(tmp_path / "tiny.gguf"))
+    engine = program.app.engine
+    looks: list[float] = []
+
+    def look() -> tuple[int, int]:
+        looks.append(time.monotonic())
+        return 19 * 1024**3, 24 * 1024**3
+
+    engine.host_memory = look
+    program.ready()
+    program.until(lambda: program.app.inspector._panel is not None)
+    program.app.window.toggle_inspector()
+    before = len(looks)
+    program.until(lambda: len(looks) >= before + 3)
+    assert engine.state.pid is not None
+    os.kill(engine.state.pid, signal.SIGKILL)
+    program.until(lambda: "engine-lost" in program.notices())
+    assert "19.0 GiB were free" in program.app.window.chat.notices.bar("engine-lost").text
+    after = len(looks)
+    program.qtbot.wait(2500)
+    assert len(looks) == after
 
 
 def test_message_that_is_too_long_keeps_its_way_out(open_program: Open, tmp_path: Path) -> None:
