@@ -9,6 +9,7 @@ from tests.defects.defect import Defect
 __all__ = ["DEFECTS"]
 
 _CHAT: Final = ("tests/e2e/test_chat.py",)
+_DRAFTS: Final = ("tests/e2e/test_drafts.py",)
 
 DEFECTS: Final = (
     Defect(
@@ -16,7 +17,7 @@ DEFECTS: Final = (
         "app/ui/asker.py",
         "            if typed is not None:\n                self.unsent.emit(*typed)",
         "            if typed is not None:\n                pass",
-        _CHAT,
+        _DRAFTS,
     ),
     Defect(
         "two questions at once",
@@ -45,7 +46,7 @@ DEFECTS: Final = (
         "            composer.set_text(text)\n            self._show_chips()\n"
         "        self._shown_chat = key",
         "            self._show_chips()\n        self._shown_chat = key",
-        _CHAT,
+        (*_DRAFTS, "tests/e2e/test_window_parts.py"),
     ),
     Defect(
         "undo in the window does nothing",
