@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from app.data import files, pending, recovery, search
+from app.data.connection import close_writer, was_left_open, without_empty_log
 from app.data.errors import DATABASE_ERRORS, StoreBug, StoreUnavailable, fault_kind
 from app.data.lock import ProcessLock
 from app.data.migrations import current_version, migrate, version_text
@@ -163,7 +164,13 @@ class Database:
         """Write what is pending, if the disk takes it, and give the store back."""
         if self.in_memory and self._path is not None:
             self.retry()
-        self._db.close()
+        if self._path is None or self.in_memory:
+            self._db.close()
+        elif self.read_only:
+            self._db.close()
+            without_empty_log(self._path)
+        else:
+            close_writer(self._db, self._path)
         if self._lock is not None:
             self._lock.release()
 
@@ -196,7 +203,7 @@ class Database:
             if not lock.acquire(lock_wait_s):
                 raise StoreUnavailable("busy", in_use_sentence(lock.holder_pid))
             self._lock = lock
-        left_open = Path(f"{path}-wal").exists()
+        left_open = was_left_open(path)
         if not path.exists():
             if path.is_symlink():  # to a disk that is not there now: not to be replaced
                 raise OSError(errno.ENOENT, "it is a link that leads nowhere", str(path))
@@ -232,6 +239,7 @@ class Database:
             if version == current_version():
                 return db
             db.close()
+            without_empty_log(path)
             if version // 1000 > current_version() // 1000:
                 raise StoreUnavailable("unreadable", too_new_sentence(path, version))
             return files.load_into_memory(path)

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from app.data.connection import StoreConnection, reading
 from app.data.migrations import migrate
 
 __all__ = [
@@ -47,7 +48,9 @@ def _prepare(db: sqlite3.Connection) -> sqlite3.Connection:
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?{options}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_MS / 1000)
+    db = sqlite3.connect(
+        uri, uri=True, isolation_level=None, timeout=_BUSY_MS / 1000, factory=StoreConnection
+    )
     try:
         return _prepare(db)
     except BaseException:
@@ -215,7 +218,7 @@ def load_into_memory(path: Path) -> sqlite3.Connection:
         sqlite3.Error, OSError: it can't be read.
     """
     try:
-        with closing(open_reader(path)) as source:
+        with reading(open_reader(path), path) as source:
             return copy_into_memory(source)
     except sqlite3.OperationalError:
         pass

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from app.data import carve, files, rows, search
+from app.data.connection import reading
 from app.data.errors import DATABASE_ERRORS
 from app.data.records import MESSAGE_STATES
 from app.small_files import require_plain
@@ -96,7 +96,7 @@ def _read_tables(path: Path, found: Salvage) -> bool:
     except DATABASE_ERRORS:
         return False
     complete = True
-    with closing(db):
+    with reading(db, path):
         for table, columns in _TABLES.items():
             try:
                 for seq, *values in db.execute(

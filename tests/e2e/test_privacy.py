@@ -238,6 +238,7 @@ def test_the_session_did_what_it_was_to_do(session: Session) -> None:
         assert reply.state in {"complete", "stopped"}
     finally:
         store.close()
+    assert not list(session.data.glob("chats.sqlite3-*"))  # nor does who only reads leave a log
     assert len(list((session.data / "comparisons").glob("*.json"))) == 1
     assert (session.data / "models" / "Made-Q8_0.gguf").stat().st_size > 10_000
     assert "Traceback" not in session.output
