@@ -77,13 +77,11 @@ def _lost(session: Session, sentence: str) -> FindingRecord:
         fixes = (*smaller_context(session), *smaller_cache(session))
     else:
         fixes = ()
-    return FindingRecord(
-        id="engine_lost",
-        severity="error",
-        text=sentence,
-        cause="What it held is free again; its last words are with the notice beside the chat.",
-        fixes=fixes,
-    )
+    if session.loss_is_told:
+        text, cause = "The engine has ended: the chat says why.", "What it held is free again."
+    else:
+        text, cause = sentence, "What it held is free again; its last words are in the log."
+    return FindingRecord(id="engine_lost", severity="error", text=text, cause=cause, fixes=fixes)
 
 
 # --- settings that the engine runs with

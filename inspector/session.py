@@ -113,6 +113,7 @@ class Session:
         # Threads and attention were measured here and are the fastest: no advice against them.
         self.tuned = False
         self.loss_can_mend = True
+        self.loss_is_told = False  # beside the panel: why it ended is not to be said twice
         self.measuring = False  # main memory's bandwidth is being measured
         self.busy: str = ""  # what else uses the processors, as a sentence
         self.gpus: tuple[str, ...] = ()  # accelerators that the system has, whatever the engine

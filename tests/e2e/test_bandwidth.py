@@ -23,9 +23,9 @@ def program(tmp_path: Path, open_program: Open) -> Program:
     program = open_program(path).ready()
     inspector, hello = program.app.inspector, program.app.engine.state.hello
     assert hello is not None
-    known = inspector._planner.probe
+    known = inspector.plan.live.probe
     program.until(lambda: known(hello) is not None and not inspector.probing)
-    threads = inspector._planner.threads
+    threads = inspector.plan.live.threads
     for kind in range(1, 32):  # slower than any computer
         slow = BandwidthRecord(
             at_ms=1, threads=threads, buffer_bytes=1 << kind, samples=(1e6,), waited=True

@@ -98,6 +98,16 @@ def test_lost_engine_is_shown_and_a_fix_loads_with_its_change(
     os.kill(pid, signal.SIGKILL)
     program.until(lambda: inspector.session.state == "lost")
     program.until(lambda: inspector._view is not None and inspector._view.state == "lost")
+
+    def headline() -> str:
+        assert inspector._view is not None
+        return inspector._view.findings[0].headline
+
+    program.until(lambda: "chat says why" in headline())
+    notices = program.app.window.chat.notices
+    why = notices.bar("engine-lost").text
+    notices._close("engine-lost")
+    program.until(lambda: headline() == why)
     inspector._panel.fix_requested.emit("any", '{"n_ctx":512}')
     program.ready()
     model = program.app.engine.state.model
@@ -165,7 +175,7 @@ def test_every_page_follows_what_another_process_measured(open_program: Open, ti
     program = open_program(listed).ready()
     inspector, engine = program.app.inspector, program.app.engine.state
     program.until(lambda: inspector.session.plan is not None and not inspector.probing)
-    facts, hello = inspector._planner.facts, engine.hello
+    facts, hello = inspector.plan.live.facts, engine.hello
     assert facts is not None
     assert hello is not None
     program.app.window.show_page("models")
@@ -174,7 +184,7 @@ def test_every_page_follows_what_another_process_measured(open_program: Open, ti
     for buffer_bytes, rate in ((size, 7.77e15), (MOST_BYTES, 3.33e15)):
         record = BandwidthRecord(
             at_ms=1,
-            threads=inspector._planner.threads,
+            threads=inspector.plan.live.threads,
             buffer_bytes=buffer_bytes,
             samples=(rate,) * 4,
         )

@@ -224,6 +224,17 @@ def test_a_lost_engine_is_the_first_thing_said(session: Session) -> None:
     assert {"type_k": "q8_0", "type_v": "q8_0"} in [fix.changes for fix in first.fixes]
 
 
+def test_why_the_engine_ended_is_said_in_one_place(session: Session) -> None:
+    session.loss_is_told = True
+    session.engine_lost("The engine was killed.", "last words")
+    told = findings_of(session)[0]
+    assert (told.id, told.text) == ("engine_lost", "The engine has ended: the chat says why.")
+    assert told.fixes
+    session.loss_is_told = False  # the notice was closed
+    assert findings_of(session)[0].text == "The engine was killed."
+    assert findings_of(session)[0].fixes == told.fixes
+
+
 def test_the_worst_comes_first_and_each_once(session: Session) -> None:
     changed(session, compatibility=True, type_v="q8_0", flash_attention=False, threads=9)
     order = [item.severity for item in findings_of(session)]

@@ -19,9 +19,9 @@ from app.ui.shell.views import Choice, Notice
 if TYPE_CHECKING:
     from app.data.records import Conversation
 
-__all__ = ["EngineNotices"]
+__all__ = ["LOSS_NOTICE", "EngineNotices"]
 
-_LOST = "engine-lost"
+LOSS_NOTICE = "engine-lost"
 _LOAD_FAILED = "load-failed"
 _OTHER_MODEL = "other-model"
 _CHOOSE = "choose"  # another model, from the list
@@ -60,7 +60,7 @@ class EngineNotices(QObject):
 
     def clear(self) -> None:
         """Take away what another load makes out of date."""
-        for key in (_LOST, _LOAD_FAILED, _OTHER_MODEL):
+        for key in (LOSS_NOTICE, _LOAD_FAILED, _OTHER_MODEL):
             self._notices.remove_notice(key)
 
     def offer_model_of(self, conversation: Conversation | None) -> None:
@@ -83,7 +83,9 @@ class EngineNotices(QObject):
     def tell_loss(self, state: EngineState) -> None:
         """Say that the engine is gone, why, and what helps."""
         sentence = state.sentence or self.tr("The engine ended.")
-        self._notices.show_notice(Notice(_LOST, sentence, "error", state.detail, self._ways_out()))
+        self._notices.show_notice(
+            Notice(LOSS_NOTICE, sentence, "error", state.detail, self._ways_out())
+        )
 
     def tell_problem(self, sentence: str) -> None:
         """Say why a file was not even tried."""
@@ -144,7 +146,7 @@ class EngineNotices(QObject):
         if notice == _LOAD_FAILED and choice == _OPEN:
             self._window.choose_model_file()
             return
-        if notice not in {_LOST, _LOAD_FAILED} or self.path is None:
+        if notice not in {LOSS_NOTICE, _LOAD_FAILED} or self.path is None:
             return
         self._notices.remove_notice(notice)
         if choice == "back" and self.previous is not None:

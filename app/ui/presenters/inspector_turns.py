@@ -1,0 +1,154 @@
+"""The turns that the panel shows: those of the chat on screen, and the one that is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.data.load_records import LoadRecords, turn_records
+from app.data.probe import busy_sentence
+from app.data.records import Message
+from app.engine.protocol import Chunk, Done, EngineMessage
+from app.engine.qt_client import EngineProcess
+from app.ui import tasks
+from app.ui.chat_controller import ChatController
+from app.ui.presenters.inspector_plan import InspectorPlan
+from app.ui.presenters.replay import Replay
+from app.ui.presenters.turn_events import follow_turn
+from inspector.records import TurnRecord
+from inspector.session import Session
+
+__all__ = ["InspectorTurns"]
+
+_WATCH_S = 20.0
+_WATCHING_S = 0.3
+
+
+class InspectorTurns(QObject):
+    """Follows turns into a session.
+
+    Signals:
+        changed(): the session knows more.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        engine: EngineProcess,
+        controller: ChatController,
+        session: Session,
+        plan: InspectorPlan,
+        loads: LoadRecords,
+        replay: Replay,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._controller = controller
+        self._session = session
+        self._plan = plan
+        self._loads = loads
+        self._replay = replay
+        self._watched_s = -_WATCH_S
+        self._path: tuple[Message, ...] = ()  # what `_turns` were made of
+        self._turns: tuple[TurnRecord, ...] = ()
+        self._chat: str | None = None
+        self._cached_chat: str | None = None  # whose tokens lie in the cache
+        self._may_replay = False
+        # Told twice of each change; followed once, when the chat itself has been laid out.
+        self._follow = QTimer(self)
+        self._follow.setSingleShot(True)
+        self._follow.setInterval(0)
+        self._follow.timeout.connect(self.look)
+        controller.conversation_changed.connect(self._follow.start)
+        controller.views_changed.connect(self._follow.start)
+
+    # --- the turn that is written ---
+
+    def cache_emptied(self) -> None:
+        """A model was loaded, or runs another way now: its cache is empty."""
+        self._cached_chat = None
+
+    def take(self, message: EngineMessage) -> None:
+        """Follow what the engine says of the chat on screen."""
+        if not self._concerns_the_screen(message):
+            return
+        if isinstance(message, Chunk) and message.reply == 0:
+            self._watch_others()
+        follow_turn(self._session, message, int(time.time() * 1000))
+        if isinstance(message, Done):
+            self._cached_chat = message.conversation
+            hello = self._engine.state.hello
+            # A rate that another program disturbed says nothing about this computer.
+            if hello is not None and not self._session.busy:
+                self._plan.learn(hello, message.stats)
+        self.changed.emit()
+
+    def _concerns_the_screen(self, message: EngineMessage) -> bool:
+        here = self._controller.conversation
+        chat = getattr(message, "conversation", None)
+        if chat is not None:
+            return here is not None and here.id == chat
+        return self._controller.answering_here
+
+    def _watch_others(self) -> None:
+        """Look once in a while, in a thread, whether other programs use the processors."""
+        now, pid = time.monotonic(), self._engine.state.pid
+        if now < self._watched_s + _WATCH_S or pid is None:
+            return
+        self._watched_s = now
+
+        def done(sentence: str) -> None:
+            self._session.busy = sentence
+
+        tasks.run(lambda: busy_sentence([pid], _WATCHING_S), done, None, self)
+
+    def show_draft(self, new_tokens: int | None, reused_tokens: int | None) -> None:
+        """Tell when the draft's first token would come.
+
+        Where the prompt was only counted, what is reused is the chat that was answered last.
+        """
+        if new_tokens is not None and reused_tokens is None:
+            used = self._session.used_tokens
+            reused_tokens = used if self._cached_chat == self._chat else 0
+            new_tokens += used - reused_tokens
+        self._session.draft(new_tokens, reused_tokens)
+        self.changed.emit()
+
+    # --- the chat on screen ---
+
+    @Slot()
+    def look(self) -> None:
+        """Take the turns of the chat on screen."""
+        path = self._controller.path
+        if path is not self._path:
+            self._path = path
+            self._turns = tuple(turn_records(path, self._loads))
+        turns = self._turns
+        if self._session.live is None:
+            self._session.conversation(turns)
+            self.changed.emit()
+        self._replay_of(turns)
+
+    def show_turn(self, message_id: str) -> bool:
+        """Show a recorded turn of the chat on screen; tell whether there is a record of it."""
+        return self._replay.show_turn(turn_records(self._controller.path, self._loads), message_id)
+
+    def _replay_of(self, turns: Sequence[TurnRecord]) -> None:
+        """Leave a record that is not of this chat; show the last one where no model is loaded."""
+        chat = self._controller.conversation
+        key = None if chat is None else chat.id
+        if key != self._chat:
+            self._chat = key
+            self._may_replay = self._is_idle
+            self._replay.back()
+        # Once a chat, so that going back to what is live is not undone by its next change.
+        if self._may_replay and self._is_idle and self._replay.show_last(turns):
+            self._may_replay = False
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._engine.state.model is None and self._engine.state.status != "loading"
