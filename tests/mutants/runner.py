@@ -107,11 +107,13 @@ class Reach:
     lines: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
     def tests(
-        self, path: Path, line: int, patience_s: float, first: Iterable[str], leave_out: set[str]
+        self, site: Site, patience_s: float, first: Iterable[str], leave_out: set[str]
     ) -> list[str]:
-        """Return tests that reach a line, quickest first, within a time."""
-        by_line = self.lines.get(str(path), {})
-        found = set(by_line.get(line, ())) - leave_out
+        """Return tests that reach a fault, quickest first, within a time."""
+        by_line = self.lines.get(str(site.path), {})
+        found = set(by_line.get(site.line, ())) - leave_out
+        if not found:  # a number that stands on a line by itself is no step of its own
+            found = {test for line in site.statement for test in by_line.get(line, ())} - leave_out
         order = [test for test in first if test in found]
         order += sorted(found.difference(order), key=self.seconds.__getitem__)
         chosen: list[str] = []
@@ -192,7 +194,7 @@ class Loop:
 
         for site in self._sites:
             first = killers[site.path, site.inside][:5]
-            chosen = self.reach.tests(site.path, site.line, self._patience_s, first, set(self.red))
+            chosen = self.reach.tests(site, self._patience_s, first, set(self.red))
             if not chosen:
                 self._done(Outcome(site, "unreached"))
                 continue

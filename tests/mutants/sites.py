@@ -49,6 +49,7 @@ class Site:
     what: str
     inside: str | None  # the outermost function that it lies in; None: found out at import
     make: Callable[[], None]
+    statement: range  # lines of the statement, or of the head of one with a body
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,14 @@ class _Finder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._statement_lines = range(0)
 
     def find(self, tree: ast.Module) -> Iterator[Site]:
         yield from self._body(tree, None)
 
     def _site(self, node: ast.AST, what: str, inside: str | None, make: Callable[[], None]) -> Site:
-        return Site(self._path, getattr(node, "lineno", 1), what, inside, make)
+        line = getattr(node, "lineno", self._statement_lines.start)
+        return Site(self._path, line, what, inside, make, self._statement_lines)
 
     def _body(self, node: ast.AST, inside: str | None) -> Iterator[Site]:
         for name, value in ast.iter_fields(node):
@@ -104,6 +107,8 @@ class _Finder:
 
     def _statement(self, among: list[ast.stmt], index: int, inside: str | None) -> Iterator[Site]:
         node = among[index]
+        if isinstance(node, ast.stmt):
+            self._statement_lines = _head(node)
         if not isinstance(node, _REMOVED) or inside is None:
             return
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -119,6 +124,8 @@ class _Finder:
             return
         if isinstance(node, (ast.JoinedStr, ast.Import, ast.ImportFrom)):
             return  # words
+        if isinstance(node, ast.stmt):
+            self._statement_lines = _head(node)
         yield from self._here(node, inside)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
@@ -202,6 +209,15 @@ class _Finder:
             among[index] = value
 
         return self._site(node, what, inside, make)
+
+
+def _head(node: ast.stmt) -> range:
+    """Return the lines of a statement, without those of its body."""
+    body = getattr(node, "body", None) or getattr(node, "cases", None)
+    if not body:
+        return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    first = body[0].pattern if isinstance(body[0], ast.match_case) else body[0]
+    return range(node.lineno, max(first.lineno, node.lineno + 1))
 
 
 def _not(test: ast.expr) -> ast.expr:
