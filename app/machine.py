@@ -17,7 +17,7 @@ from app.data.probe import (
     machine_of,
 )
 from app.data.state import StateFile
-from app.engine.bandwidth import measure_bandwidth, probe_size
+from app.engine.bandwidth import LARGE_BYTES, measure_bandwidth, probe_size
 from app.engine.protocol import DeviceInfo, Hello
 from app.engine.recording import DriverSays
 from app.engine.threads import choose_threads, cpu_name
@@ -92,7 +92,9 @@ def bandwidth_for(
     size = probe_size(bytes_per_token, free_bytes)
     probe = kept_probe(state, cpu, threads, size)
     if again or probe is None or not probe.steady:
-        probe = measure_bandwidth(size, threads)
+        main = kept_probe(state, cpu, threads, LARGE_BYTES)
+        is_known = main is not None and main.steady  # then its second buffer tells nothing new
+        probe = measure_bandwidth(size, threads, large_bytes=0 if is_known else LARGE_BYTES)
         keep_bandwidth(state, cpu, probe, anew=again)
     # Another process may have written the file over it: what was measured counts all the same.
     return kept_bandwidth(state, cpu, threads, size) or probe

@@ -7,7 +7,7 @@ cache is read faster than main memory), and rates by what was measured here befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -57,6 +57,8 @@ class Machines:
         tuned: models are loaded as they were measured to be fastest.
         each_size: a size without a probe of its own is measured too, as `plan` does for one model;
             takes a second for each power of two below half a GiB.
+        quiet: asked before each measurement, on the thread that plans: whether nothing computes
+            that it would disturb, or that would disturb it.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class Machines:
         may_measure: bool,
         tuned: bool = True,
         each_size: bool = False,
+        quiet: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._quiet = quiet
         self._each_size = may_measure and each_size
         self._state = state
         self._hello = hello
@@ -117,6 +121,7 @@ class Machines:
         values: Mapping[str, Any],
         *,
         freed_bytes: dict[str, int] | None = None,
+        is_made: bool = True,
     ) -> Plan:
         """Return the plan of a model as it would be loaded, with rates as measured before.
 
@@ -124,13 +129,15 @@ class Machines:
             facts: the model.
             values: its load settings by key.
             freed_bytes: what unloading the present model gives back, by memory pool.
+            is_made: the file is there; what was measured of the file that a variant is to be made
+                of is not the variant's own.
 
         Raises:
             ValueError: the file says too little, or the settings can't be planned.
         """
         options = self.options(facts, values)
         load = load_settings(msgspec.to_builtins(options), facts, draft_facts(options.draft))
-        return self.plan_load(facts, load, options, freed_bytes=freed_bytes)
+        return self.plan_load(facts, load, options, freed_bytes=freed_bytes, is_made=is_made)
 
     def fit(
         self,
@@ -152,18 +159,20 @@ class Machines:
         options: LoadOptions,
         *,
         freed_bytes: dict[str, int] | None = None,
+        is_made: bool = True,
     ) -> Plan:
         """Return the plan of a load; the threads and devices are those of ``options``."""
         size = facts.bytes_read_per_token or facts.weights_bytes
         machine = self.of(size, threads=options.threads, devices=options.devices)
-        return self.fitted(make_plan(facts, load, machine, freed_bytes=freed_bytes), options)
+        plan = make_plan(facts, load, machine, freed_bytes=freed_bytes)
+        return self.fitted(plan, options, is_made=is_made)
 
-    def fitted(self, plan: Plan, options: LoadOptions) -> Plan:
+    def fitted(self, plan: Plan, options: LoadOptions, *, is_made: bool = True) -> Plan:
         """Return a plan with decoding predicted by what was measured here, if anything was."""
         rates = decode_rates(self._state, self._hello, options)
         if rates.is_empty:
             return plan
-        return rates.fitted(plan, fingerprint(plan.facts.path))
+        return rates.fitted(plan, fingerprint(plan.facts.path) if is_made else "")
 
     def _record(self, size: int, threads: int) -> BandwidthRecord | None:
         """Return what is known of the memory's bandwidth, measured if nothing is."""
@@ -171,6 +180,8 @@ class Machines:
         kept = kept_bandwidth(self._state, cpu, threads, size)
         wanted = self._each_size and kept_probe(self._state, cpu, threads, size) is None
         if not wanted and (kept is not None or not self._may_measure):
+            return kept
+        if not self._quiet():
             return kept
         bare = machine_for(self._hello, None)
         self._may_measure = False  # once a round, whatever comes of it

@@ -23,8 +23,7 @@ from app.paths import default_paths
 from app.small_files import share_as_usual
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
-from gguf_tools.machine import Machine
-from gguf_tools.plan import Plan, make_plan
+from gguf_tools.plan import Plan
 from gguf_tools.quantize import (
     QUANT_TYPES,
     Expected,
@@ -33,7 +32,6 @@ from gguf_tools.quantize import (
     expect,
     refusal_of,
 )
-from gguf_tools.settings import LoadSettings
 from gguf_tools.units import format_bytes
 
 __all__ = [
@@ -79,8 +77,7 @@ class Made:
 
 def forecasts(
     facts: ModelFacts,
-    machine: Machine,
-    load: LoadSettings,
+    plan_for: Callable[[ModelFacts, bool], Plan],
     *,
     kinds: Iterable[QuantType] = QUANT_TYPES,
     imatrix: bool = False,
@@ -88,6 +85,13 @@ def forecasts(
     """Return size and predicted speed of kinds of variants, from the header alone.
 
     Some milliseconds each: call it from a thread for all kinds of a large model.
+
+    Args:
+        facts: the model to start from.
+        plan_for: returns the plan of a variant; told whether it is what the file is already. A
+            ValueError says that none can be made.
+        kinds: of variants.
+        imatrix: whether an importance matrix will be given.
     """
     found = []
     for kind in kinds:
@@ -95,7 +99,7 @@ def forecasts(
         plan = None
         if expected.obstacle is None:
             try:
-                plan = make_plan(expected.facts, load, machine)
+                plan = plan_for(expected.facts, expected.changed_tensors == 0)
             except ValueError:
                 plan = None
         found.append(Forecast(expected, plan))

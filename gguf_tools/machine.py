@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 __all__ = [
     "LOAD_LINE",
     "MEASURED_BUSY",
+    "OF_LARGER",
     "PARTLY_CACHED",
     "Basis",
     "CpuFeature",
@@ -36,12 +37,18 @@ MEASURED_BUSY: Final = "measured while busy"
 PARTLY_CACHED: Final = "partly from the processor's cache"
 """Begins a device's ``bandwidth_note`` where a model of this size is read faster than memory."""
 
+OF_LARGER: Final = "for larger models: the processor's cache may read this one faster"
+"""A device's ``bandwidth_note`` where nothing of the model's own size was measured."""
+
 
 def bandwidth_how(basis: str, note: str) -> str:
     """Say how a bandwidth was got, with what is special about it: "measured while busy"."""
     parts = [item for item in (basis, *note.split("; ")) if item]
     if MEASURED_BUSY in parts:
         parts = [MEASURED_BUSY, *(item for item in parts[1:] if item != MEASURED_BUSY)]
+    if OF_LARGER in parts:
+        parts.remove(OF_LARGER)
+        parts[0] = f"{parts[0]} {OF_LARGER}"
     return ", ".join(parts)
 
 
@@ -117,8 +124,9 @@ class DecodeFit:
 
     ``weights`` scales the seconds of a step without the cache, ``cache`` those of the cache;
     ``spread`` is the half width of the prediction. ``key`` names the settings that were measured
-    (`gguf_tools.expected.decode_key`), ``own`` tells that it was this very model; another one's
-    measurement says less. ``count`` rates of ``runs`` replies or benchmarks were measured, at
+    (`gguf_tools.expected.decode_key`), ``own`` tells that it was this very model with them;
+    ``other_settings`` that it was this model with others. Another one's measurement says less.
+    ``count`` rates of ``runs`` replies or benchmarks were measured, at
     depths up to ``deepest`` tokens.
     """
 
@@ -127,6 +135,7 @@ class DecodeFit:
     spread: float
     key: str
     own: bool = True
+    other_settings: bool = False
     count: int = 1
     deepest: int = 0
     runs: int = 1

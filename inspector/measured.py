@@ -140,7 +140,9 @@ def fit_words(fit: DecodeFit | None) -> str:
     runs = f"{max(fit.runs, 1)} measured run{'' if fit.runs <= 1 else 's'}"
     if fit.own:
         return f"from {runs} of this model"
-    return f"from {runs} of another model or other settings"
+    if fit.other_settings:
+        return f"from {runs} of this model with other settings"
+    return f"from {runs} of another model"
 
 
 def _fitted(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -151,7 +151,8 @@ class FitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """On what a prediction rests that follows measurements: ``count`` rates up to a depth.
 
     They are of ``runs`` replies or benchmarks (0: not counted). ``own`` tells that this model was
-    measured, and not another one on this computer. ``spread`` is the half width of the prediction.
+    measured, and not another one on this computer; ``other_settings`` that it was this model, but
+    not with these settings. ``spread`` is the half width of the prediction.
     """
 
     own: bool
@@ -159,6 +160,7 @@ class FitRecord(msgspec.Struct, frozen=True, kw_only=True):
     deepest: int
     spread: float
     runs: int = 0
+    other_settings: bool = False
 
 
 class LayerRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

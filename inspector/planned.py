@@ -141,7 +141,12 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
         fit=None
         if fit is None
         else FitRecord(
-            own=fit.own, count=fit.count, deepest=fit.deepest, spread=fit.spread, runs=fit.runs
+            own=fit.own,
+            other_settings=fit.other_settings,
+            count=fit.count,
+            deepest=fit.deepest,
+            spread=fit.spread,
+            runs=fit.runs,
         ),
     )
 

@@ -197,7 +197,8 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
     ``large_bytes_per_s`` is what a buffer far beyond every cache gave: where the buffer's own
     figure is well above it, the processor's cache holds a model of that size. ``least_bytes_per_s``
     is what memory is known to give in any case: what a reply was decoded at, or a larger buffer
-    read at. ``waited`` tells that threads waited for a core meanwhile.
+    read at. ``waited`` tells that threads waited for a core meanwhile. ``of_larger`` tells that
+    nothing of the size asked for was measured: the processor's cache may give more than this.
     """
 
     at_ms: int
@@ -207,6 +208,7 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
     large_bytes_per_s: float | None = None
     least_bytes_per_s: float | None = None
     waited: bool = False
+    of_larger: bool = False
 
     @property
     def bytes_per_s(self) -> float:

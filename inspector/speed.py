@@ -328,8 +328,10 @@ def _expectation(plan: PlanRecord) -> str:
     rates = counted(fit.count, "measured rate")
     if fit.runs:
         rates += f" of {counted(fit.runs, 'run')}"
+    if fit.other_settings:
+        return f"By {rates} of this model with other settings on this computer."
     if not fit.own:
-        return f"By {rates} of other settings or another model on this computer."
+        return f"By {rates} of another model on this computer."
     return f"By {rates} of this model on this computer, up to {counted(fit.deepest, 'token')} deep."
 
 

@@ -100,7 +100,9 @@ def _prediction(load: LoadRecord) -> str:
         return "Decode is predicted by what is likely (assumed); the next run by these figures."
     if fit.own:
         return f"Decode is predicted by {fit.count} rates that were measured here before."
-    return "Decode is predicted by what other models or settings reached on this computer."
+    if fit.other_settings:
+        return "Decode is predicted by what other settings of this model reached on this computer."
+    return "Decode is predicted by what another model reached on this computer."
 
 
 def _cells(row: BenchRow) -> tuple[str, ...]:

@@ -7,21 +7,25 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from app.cli.engine import open_engine
 from app.cli.numbers import whole
 from app.cli.terminal import json_line, note, say, shown
-from app.data.probe import host_memory
 from app.data.state import StateFile
 from app.engine.client import EngineError
-from app.engine.threads import clamp_threads, cpu_name
-from app.machine import bandwidth_for, machine_for, processor, state_file
+from app.machine import processor, state_file
+from app.machines import Machines
+from app.paths import default_paths
+from app.settings import Settings
 from app.variants import Forecast, Made, VariantError, VariantMaker, forecasts
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
-from gguf_tools.machine import Machine
+from gguf_tools.machine import Machine, bandwidth_how
+from gguf_tools.plan import Plan, make_plan
 from gguf_tools.quantize import (
     QUANT_TYPES,
     Expected,
@@ -30,8 +34,15 @@ from gguf_tools.quantize import (
     quant_type,
     requantize_warning,
 )
-from gguf_tools.settings import LoadSettings
-from gguf_tools.units import format_bytes, format_figure, format_rate, format_seconds, round_up
+from gguf_tools.units import (
+    format_bandwidth,
+    format_bytes,
+    format_figure,
+    format_rate,
+    format_seconds,
+)
+from inspector.measured import fit_words
+from inspector.planned import load_settings
 
 __all__ = ["add_arguments", "run"]
 
@@ -47,7 +58,6 @@ _CODES: Final = {
     "engine": EXIT_ENGINE,
     "cancelled": EXIT_INTERRUPTED,
 }
-_CONTEXT_TOKENS: Final = 8192
 _FALLBACKS_NAMED: Final = 3
 
 
@@ -165,14 +175,29 @@ def _tell(row: Forecast) -> None:
         + f"; {expected.changed_tensors} of {len(expected.facts.header.tensors)} tensors change."
     )
     decode = None if row.plan is None else row.plan.decode
-    if decode is not None and decode.expected_low is not None and decode.expected_high:
+    if row.plan is not None and decode and decode.expected_low is not None and decode.expected_high:
         low, high = format_figure(decode.expected_low), format_rate(decode.expected_high)
-        note(f"Predicted decode: {low} to {high}, at most {format_rate(decode.ceiling)}.")
+        note(
+            f"Predicted decode: {low} to {high}, at most {format_rate(decode.ceiling)} "
+            f"({_basis(row.plan)})."
+        )
     warning = requantize_warning(expected)
     if warning is not None:
         note(f"! {warning}")
     if expected.fallbacks:
         note(f"! {_fallback_sentence(expected)}")
+
+
+def _basis(plan: Plan) -> str:
+    """Say on what a variant's rates rest, as `plan` and the window do."""
+    words = fit_words(plan.machine.fit)
+    decode = plan.decode
+    if decode.bandwidth_bytes_per_s is None:
+        return words
+    note = plan.machine.devices[decode.busiest].bandwidth_note
+    how = bandwidth_how(decode.bandwidth_basis, note)
+    between = "," if plan.machine.fit is None else "; memory"
+    return f"{words}{between} {format_bandwidth(decode.bandwidth_bytes_per_s)} {how}"
 
 
 def _fallback_sentence(expected: Expected) -> str:
@@ -221,32 +246,33 @@ def _dry_run(arguments: argparse.Namespace, facts: ModelFacts, state: StateFile)
 def _forecast(
     facts: ModelFacts, kinds: Any, arguments: argparse.Namespace, state: StateFile
 ) -> list[Forecast]:
-    """Return size and predicted speed of kinds of variants on this computer."""
-    machine = _machine(facts, arguments.threads, state)
-    context = min(facts.context_length or _CONTEXT_TOKENS, _CONTEXT_TOKENS)
-    load = LoadSettings(context=round_up(context, 256), outputs=1)
-    return forecasts(facts, machine, load, kinds=kinds, imatrix=arguments.imatrix is not None)
+    """Return size and predicted speed of kinds of variants, each as it would be loaded here."""
+    plan_for = _planner(facts, state)
+    return forecasts(facts, plan_for, kinds=kinds, imatrix=arguments.imatrix is not None)
 
 
-def _machine(facts: ModelFacts, threads: int | None, state: StateFile) -> Machine:
-    """Return this computer with its devices, its processor alone if the engine is silent."""
-    try:
-        bandwidth = bandwidth_for(
-            state,
-            cpu_name(),
-            clamp_threads(threads),
-            facts.bytes_read_per_token or facts.weights_bytes or 1 << 20,
-            free_bytes=host_memory().free_bytes,
-        )
-    except MemoryError:
-        bandwidth = None
+def _planner(facts: ModelFacts, state: StateFile) -> Callable[[ModelFacts, bool], Plan]:
+    """Return what plans a variant with this computer's devices and what was measured here.
+
+    An engine that is silent leaves the processor alone, and nothing that was measured.
+    """
+    settings = Settings(default_paths().settings)
+    values = settings.load_values(str(facts.path))
     try:
         with open_engine(state, note) as client:
             assert client.hello is not None
-            return machine_for(client.hello, bandwidth)
+            machines = Machines(
+                state,
+                client.hello,
+                may_measure=True,
+                tuned=bool(settings.get("tune")),
+                each_size=True,  # so that `plan` says the same of the variant once it is made
+            )
     except EngineError as error:
         note(f"Only the processor is planned for: {error}")
-    return Machine(name="this computer", cpu=processor(bandwidth))
+        machine, load = Machine(name="this computer", cpu=processor()), load_settings(values, facts)
+        return lambda variant, _is_made: make_plan(variant, load, machine)
+    return lambda variant, is_made: machines.plan(variant, values, is_made=is_made)
 
 
 def _as_json(facts: ModelFacts, row: Forecast) -> dict[str, Any]:
@@ -276,7 +302,9 @@ def _as_json(facts: ModelFacts, row: Forecast) -> dict[str, Any]:
         "ceiling": None if decode is None else decode.ceiling,
         "expected_low": None if decode is None else decode.expected_low,
         "expected_high": None if decode is None else decode.expected_high,
+        "bandwidth_bytes_per_s": None if decode is None else decode.bandwidth_bytes_per_s,
         "bandwidth_source": None if decode is None else decode.bandwidth_basis,
+        "predicted": None if plan is None else fit_words(plan.machine.fit),
     }
 
 
@@ -290,9 +318,12 @@ def _made_as_json(made: Made) -> dict[str, Any]:
 
 
 def _as_text(facts: ModelFacts, rows: list[Forecast]) -> str:
+    counts = Counter(_basis(row.plan) for row in rows if row.plan is not None)
+    bases = {words: number for number, (words, _) in enumerate(counts.most_common(), start=1)}
     lines = [
         shown(f"{facts.shown_name}: {facts.quantization}, {format_bytes(facts.file_bytes)}"),
-        "  rates predicted for this computer with an empty cache",
+        "  decode predicted for this computer with an empty cache:",
+        *(f"  {_mark(words, bases)}{words}" for words in bases),
         "",
     ]
     table = [("type", "size", "bits", "decode at most", "expected", "")]
@@ -302,6 +333,7 @@ def _as_text(facts: ModelFacts, rows: list[Forecast]) -> str:
             table.append((expected.kind.name, "", "", "", "", expected.obstacle))
             continue
         decode = None if plan is None else plan.decode
+        mark = "" if plan is None else _mark(_basis(plan), bases)
         table.append(
             (
                 expected.kind.name,
@@ -313,7 +345,7 @@ def _as_text(facts: ModelFacts, rows: list[Forecast]) -> str:
                     if decode is None or decode.expected_low is None or not decode.expected_high
                     else "–".join(map(format_figure, (decode.expected_low, decode.expected_high)))
                 ),
-                _remarks(expected),
+                mark + _remarks(expected),
             )
         )
     widths = [max(len(row[column]) for row in table) for column in range(5)]
@@ -322,6 +354,11 @@ def _as_text(facts: ModelFacts, rows: list[Forecast]) -> str:
         line += "".join(f"  {cells[column]:>{widths[column]}}" for column in range(1, 5))
         lines.append(f"{line}  {cells[5]}".rstrip())
     return "\n".join(lines)
+
+
+def _mark(words: str, bases: Mapping[str, int]) -> str:
+    """Return what leads from a row to what its rates rest on; nothing where all rest on one."""
+    return "" if len(bases) == 1 else f"[{bases[words]}] "
 
 
 def _remarks(expected: Expected) -> str:

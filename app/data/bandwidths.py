@@ -19,6 +19,7 @@ from inspector.records import BandwidthRecord
 
 __all__ = [
     "bandwidths_stamp",
+    "disturbed_sizes",
     "keep_bandwidth",
     "keep_decoded",
     "kept_bandwidth",
@@ -29,6 +30,7 @@ __all__ = [
 _LEAST_CLASS: Final = 1
 _MAIN_MEMORY: Final = 30  # from half a GiB on (2^29 has 30 bits) no cache holds the buffer
 _LARGEST_CLASS: Final = 31  # of probes that earlier versions made
+_NEAR: Final = 1.25  # sizes whose quotient is less are read at much the same rate
 
 
 def kept_bandwidth(
@@ -36,15 +38,16 @@ def kept_bandwidth(
 ) -> BandwidthRecord | None:
     """Return what is known of reading about so many bytes again and again, None if nothing is.
 
-    It may rest on probes of other sizes: `kept_probe` tells whether this one was measured. What
-    another process measured counts as well.
+    It may rest on probes of other sizes: `kept_probe` tells whether this one was measured, and
+    the record's ``of_larger`` whether a cache may give more. What another process measured counts
+    as well.
     """
     state.follow()
     kept = {
         kind: _kept(state, cpu, threads, kind) for kind in range(_LEAST_CLASS, _LARGEST_CLASS + 1)
     }
     own_kind = _kind(buffer_bytes)
-    own = kept_probe(state, cpu, threads, buffer_bytes)
+    own = kept_probe(state, cpu, threads, buffer_bytes) or _near(kept.values(), buffer_bytes)
     larger = [item for kind, item in kept.items() if item is not None and kind >= own_kind]
     beyond = [item.large_bytes_per_s for item in kept.values() if item and item.large_bytes_per_s]
     decoded = [
@@ -62,6 +65,14 @@ def kept_bandwidth(
         main = kept_bandwidth(state, cpu, threads, 1 << _MAIN_MEMORY)
         if main is not None:
             best = msgspec.structs.replace(best, large_bytes_per_s=main.bytes_per_s)
+        # A smaller buffer that was read no faster leaves no cache to doubt about.
+        plain = [
+            item
+            for kind, item in kept.items()
+            if item is not None and kind < own_kind and item.bytes_per_s <= most * _NEAR
+        ]
+        if own is None and not plain and _decoded(state, cpu, threads, own_kind) is None:
+            best = msgspec.structs.replace(best, of_larger=True)
     if most <= best.bytes_per_s:
         return best
     return msgspec.structs.replace(best, least_bytes_per_s=most)
@@ -76,6 +87,13 @@ def kept_probe(
     kinds = (kind,) if kind < _MAIN_MEMORY else range(_MAIN_MEMORY, _LARGEST_CLASS + 1)
     found = [item for kind in kinds if (item := _kept(state, cpu, threads, kind)) is not None]
     return max(found, key=lambda item: item.bytes_per_s, default=None)
+
+
+def disturbed_sizes(state: StateFile, cpu: str, threads: int) -> list[int]:
+    """Return the sizes below main memory's whose only probes were disturbed, in bytes."""
+    state.follow()
+    kept = (_kept(state, cpu, threads, kind) for kind in range(_LEAST_CLASS, _MAIN_MEMORY))
+    return [item.buffer_bytes for item in kept if item is not None and not item.steady]
 
 
 def bandwidths_stamp(state: StateFile) -> object:
@@ -137,6 +155,16 @@ def keep_decoded(
 def _kind(buffer_bytes: int) -> int:
     """Return the class of a size: those within a power of two share a figure."""
     return min(max(buffer_bytes, 1).bit_length(), _MAIN_MEMORY)
+
+
+def _near(kept: Iterable[BandwidthRecord | None], buffer_bytes: int) -> BandwidthRecord | None:
+    """Return the probe of another class whose size is nearest to this one, None if none is near."""
+    near = [
+        item
+        for item in kept
+        if item is not None and 1 / _NEAR <= item.buffer_bytes / max(buffer_bytes, 1) <= _NEAR
+    ]
+    return min(near, key=lambda item: abs(item.buffer_bytes - buffer_bytes), default=None)
 
 
 def _name(cpu: str, threads: int, kind: int) -> str:

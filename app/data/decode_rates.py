@@ -1,14 +1,15 @@
 """Decode rates that were measured on this machine, kept so that the next prediction follows them.
 
 They are kept by engine build, processor and threads, then by the model's file and the settings
-that matter. A model that was not measured yet takes what another one's measurements say about this
-machine, with less certainty.
+that matter. A model that was not measured yet with these settings takes what it reached with
+others, else what the model nearest to it in size reached, with less certainty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf, log
 from typing import Final
 
 import msgspec
@@ -29,7 +30,8 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     """Rates of one model with one set of settings on the same devices.
 
     The fit is that of when they were kept. ``runs`` replies or benchmarks gave them, those whose
-    rates are forgotten by now included.
+    rates are forgotten by now included. ``bytes_per_token`` is what a token read with an empty
+    cache (0: kept by a version that did not note it).
     """
 
     model: str
@@ -40,6 +42,7 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     cache: float = 1.0
     spread: float = 0.0
     runs: int = 1
+    bytes_per_token: int = 0
 
 
 class DecodeRates:
@@ -99,6 +102,7 @@ class DecodeRates:
             cache=fit.cache,
             spread=fit.spread,
             runs=runs,
+            bytes_per_token=_size(bare),
         )
         self._state.set_blob(self._name, msgspec.json.encode([*others, group]))
         return True
@@ -110,15 +114,19 @@ class DecodeRates:
         for group in reversed(groups):
             if (group.model, group.key) == (model, key):
                 return fit_decode(plan, group.samples, key, runs=group.runs)
-        same_file = [group for group in groups if group.model == model]
+        same_file = [group for group in groups if model and group.model == model]
         same_key = [group for group in groups if group.key == key]
-        for near in (*reversed(same_key), *reversed(same_file)):
+        size = _size(plan)
+        # The latest, where none is nearer.
+        same_key.sort(key=lambda group: _apart(group.bytes_per_token, size), reverse=True)
+        for near in (*reversed(same_file), *reversed(same_key)):
             return DecodeFit(
                 weights=near.weights,
                 cache=near.cache,
                 spread=near.spread,
                 key=near.key,
                 own=False,
+                other_settings=bool(model) and near.model == model,
                 count=len(near.samples),
                 deepest=max((item.depth for item in near.samples), default=0),
                 runs=near.runs,
@@ -142,6 +150,16 @@ def _devices(plan: Plan) -> str:
     return ", ".join(
         accelerators[index - 1].description or accelerators[index - 1].name for index in used
     )
+
+
+def _size(plan: Plan) -> int:
+    """Return the bytes that a token reads with an empty cache."""
+    return plan.facts.bytes_read_per_token or plan.facts.weights_bytes or 0
+
+
+def _apart(one_bytes: int, other_bytes: int) -> float:
+    """Return by how much two sizes differ, as the logarithm of their quotient."""
+    return abs(log(one_bytes / other_bytes)) if one_bytes > 0 and other_bytes > 0 else inf
 
 
 def _without_fit(plan: Plan) -> Plan:

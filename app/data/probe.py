@@ -19,7 +19,7 @@ import psutil
 
 from app.data.nvidia import Nvidia
 from gguf_tools.hardware import HardwareTable
-from gguf_tools.machine import MEASURED_BUSY, PARTLY_CACHED, Device, DeviceKind, Machine
+from gguf_tools.machine import MEASURED_BUSY, OF_LARGER, PARTLY_CACHED, Device, DeviceKind, Machine
 from gguf_tools.units import format_bandwidth
 from inspector.records import BandwidthRecord
 
@@ -179,6 +179,8 @@ def host_device(
     if bandwidth.cached and bandwidth.large_bytes_per_s is not None:
         beyond = format_bandwidth(bandwidth.large_bytes_per_s)
         notes.append(f"{PARTLY_CACHED}: main memory {beyond}")
+    if bandwidth.of_larger:
+        notes.append(OF_LARGER)
     if not bandwidth.steady:
         notes.append(MEASURED_BUSY)
     return replace(

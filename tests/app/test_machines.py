@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from app.data.bandwidths import keep_bandwidth, kept_bandwidth, kept_probe
+from app.data.bandwidths import keep_bandwidth, keep_decoded, kept_bandwidth, kept_probe
 from app.data.state import StateFile
 from app.data.tunings import KeptTuning, Tunings, model_shape
 from app.engine.bandwidth import MOST_BYTES
@@ -16,7 +17,8 @@ from app.engine.threads import clamp_threads, cpu_name
 from app.machines import Machines, decode_rates
 from app.tuned import key_of
 from gguf_tools.facts import ModelFacts, read_facts
-from gguf_tools.plan import kernel_features
+from gguf_tools.machine import OF_LARGER
+from gguf_tools.plan import kernel_features, make_plan
 from inspector.measured import DecodeSample
 from inspector.records import BandwidthRecord
 from tests.helpers.shape_gguf import ShapeModel
@@ -134,7 +136,80 @@ def test_another_model_s_measurements_are_said_to_be_that(
     rates = decode_rates(state, hello(), machines.options(facts, {}))
     assert rates.learn(plan, fingerprint(facts.path), (DecodeSample(10, 0.5),))
     words = machines.fit(other, {}).decode_words
-    assert words == "from 1 measured run of another model or other settings"
+    assert words == "from 1 measured run of another model"
+    # The same model with other settings says more than another one with these.
+    own = machines.fit(facts, {"type_k": "q8_0"}).decode_words
+    assert own == "from 1 measured run of this model with other settings"
+    # A variant that is only planned is not the file that was measured.
+    assert machines.plan(facts, {}).machine.fit.own  # type: ignore[union-attr]
+    made_of = machines.plan(facts, {}, is_made=False).machine.fit
+    assert made_of is not None
+    assert not made_of.own
+    assert not made_of.other_settings
+
+
+def test_of_other_models_the_nearest_in_size_counts(state: StateFile, tmp_path: Path) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    machines = Machines(state, hello(), may_measure=False)
+    models = [
+        read_facts(ShapeModel(layers=layers).builder().write(tmp_path / f"{layers}.gguf"))
+        for layers in (2, 7, 16)
+    ]
+    small, middle, large = models
+    for facts, factor in ((large, 4.0), (small, 2.0)):  # the smaller one was measured last
+        plan = machines.plan(facts, {}, is_made=False)
+        bare = machines.plan(facts, {}) if plan.machine.fit is None else plan
+        likely = make_plan(facts, bare.load, machines.of(facts.bytes_read_per_token or 0))
+        assert likely.decode.expected_high is not None
+        rates = decode_rates(state, hello(), machines.options(facts, {}))
+        slow = DecodeSample(10, factor / likely.decode.expected_high)
+        assert rates.learn(likely, fingerprint(facts.path), (slow,))
+
+    def weights(facts: ModelFacts) -> float:
+        fit = machines.plan(facts, {}, is_made=False).machine.fit
+        assert fit is not None
+        return fit.weights
+
+    assert weights(middle) == weights(large)
+    assert weights(small) < weights(large) / 1.5
+
+
+def test_a_size_that_was_never_read_says_that_it_may_be_faster(state: StateFile) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    machines = Machines(state, hello(), may_measure=False)
+    assert machines.of(100 << 20).cpu.bandwidth_note == OF_LARGER
+    assert machines.of(8 * GIB).cpu.bandwidth_note == ""
+    # A buffer of nearly this size, in the class below, counts as its own.
+    keep(state, 120 << 20, 60e9)
+    near = Machines(state, hello(), may_measure=False).of(140 << 20).cpu
+    assert (near.bandwidth_bytes_per_s, OF_LARGER in near.bandwidth_note) == (60e9, False)
+    far = Machines(state, hello(), may_measure=False).of(250 << 20).cpu
+    assert (far.bandwidth_bytes_per_s, OF_LARGER in far.bandwidth_note) == (20e9, True)
+
+
+def test_a_smaller_buffer_read_no_faster_leaves_no_doubt(state: StateFile) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    keep(state, 40 << 20, 21e9)
+    machines = Machines(state, hello(), may_measure=False)
+    assert machines.of(200 << 20).cpu.bandwidth_note == ""
+
+
+def test_what_was_decoded_at_a_size_is_a_measurement_of_it(state: StateFile) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    assert keep_decoded(state, cpu_name(), clamp_threads(None), 100 << 20, 33e9)
+    cpu = Machines(state, hello(), may_measure=False).of(100 << 20).cpu
+    assert (cpu.bandwidth_bytes_per_s, OF_LARGER in cpu.bandwidth_note) == (33e9, False)
+
+
+def test_nothing_is_measured_while_something_computes(state: StateFile) -> None:
+    keep(state, MOST_BYTES, 1e6)  # slower than any computer
+    size, threads = 4 << 20, clamp_threads(None)
+    for is_quiet in (False, True):
+        machines = Machines(
+            state, hello(), may_measure=True, each_size=True, quiet=partial(bool, is_quiet)
+        )
+        assert ((rate(machines, size) or 0) > 1e8) == is_quiet
+        assert (kept_probe(state, cpu_name(), threads, size) is not None) == is_quiet
 
 
 def test_a_model_is_planned_as_it_would_be_loaded(state: StateFile, facts: ModelFacts) -> None:

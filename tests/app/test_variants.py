@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,10 @@ from app.data.state import StateFile
 from app.engine.client import EngineClient
 from app.engine.protocol import LoadOptions
 from app.variants import Made, VariantError, VariantMaker, forecasts
-from gguf_tools.facts import read_facts
-from gguf_tools.machine import cpu_only
+from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.machine import Machine, cpu_only
 from gguf_tools.naming import requantized_from
+from gguf_tools.plan import Plan, make_plan
 from gguf_tools.quantize import MADE_BY_KEY, QUANT_TYPES, QuantizeRequest, quant_type
 from gguf_tools.settings import LoadSettings
 from tests.helpers.gguf_bytes import GgufBuilder
@@ -39,6 +41,11 @@ def tiny(tmp_path: Path) -> Path:
 
 def _client() -> EngineClient:
     return opener(StateFile(None))(lambda _: None)
+
+
+def _plans_on(machine: Machine) -> Callable[[ModelFacts, bool], Plan]:
+    load = LoadSettings(context=256, outputs=1)
+    return lambda facts, _is_made: make_plan(facts, load, machine)
 
 
 def _request(source: Path, target: Path, kind: str, **values: object) -> QuantizeRequest:
@@ -82,7 +89,7 @@ def test_all_types_make_what_was_expected(tiny: Path, tmp_path: Path) -> None:
 
     facts = read_facts(tiny)
     with _client() as client:
-        for row in forecasts(facts, cpu_only(8 << 30, 8 << 30), LoadSettings(context=256)):
+        for row in forecasts(facts, _plans_on(cpu_only(8 << 30, 8 << 30))):
             expected = row.expected
             if expected.obstacle or expected.needs_imatrix or not expected.changed_tensors:
                 continue
@@ -362,10 +369,23 @@ def test_a_matrix_of_another_model_is_told(tiny: Path, tmp_path: Path) -> None:
         _make(tiny, tmp_path / "out.gguf", "Q4_K_M", imatrix=matrix)
 
 
+def test_what_the_file_is_already_is_told_to_who_plans(tiny: Path) -> None:
+    told = []
+
+    def plan_for(facts: ModelFacts, is_made: bool) -> Plan:
+        told.append((facts.quantization, is_made))
+        raise ValueError("nothing is planned")
+
+    kinds = [quant_type(name) for name in ("F32", "Q8_0")]
+    rows = forecasts(read_facts(tiny), plan_for, kinds=kinds)
+    assert told == [("F32", True), ("Q8_0", False)]
+    assert [row.plan for row in rows] == [None, None]
+
+
 def test_rates_rise_as_bits_fall(tiny: Path) -> None:
     machine = cpu_only(8 << 30, 8 << 30, bandwidth_bytes_per_s=20e9, flops_per_s=1e11)
     kinds = [quant_type(name) for name in ("F16", "Q8_0", "Q4_0")]
-    rows = forecasts(read_facts(tiny), machine, LoadSettings(context=256, outputs=1), kinds=kinds)
+    rows = forecasts(read_facts(tiny), _plans_on(machine), kinds=kinds)
     ceilings = [row.plan.decode.ceiling for row in rows if row.plan is not None]
     assert len(ceilings) == 3
     assert ceilings == sorted(ceilings)  # type: ignore[type-var]

@@ -173,7 +173,11 @@ def test_what_the_processor_read_alone(plan_of: PlanOf) -> None:
         (DecodeFit(weights=1, cache=1, spread=0.1, key="k"), "from 1 measured run of this model"),
         (
             DecodeFit(weights=1, cache=1, spread=0.1, key="k", runs=3, own=False),
-            "from 3 measured runs of another model or other settings",
+            "from 3 measured runs of another model",
+        ),
+        (
+            DecodeFit(weights=1, cache=1, spread=0.1, key="k", own=False, other_settings=True),
+            "from 1 measured run of this model with other settings",
         ),
     ],
 )

@@ -169,7 +169,11 @@ def test_a_prediction_without_a_bandwidth_is_no_judgement(plan_of: PlanOf) -> No
         ),
         (
             FitRecord(own=False, count=2, deepest=900, spread=0.1),
-            "By 2 measured rates of other settings or another model on this computer.",
+            "By 2 measured rates of another model on this computer.",
+        ),
+        (
+            FitRecord(own=False, other_settings=True, count=1, deepest=900, spread=0.1),
+            "By 1 measured rate of this model with other settings on this computer.",
         ),
     ],
 )

@@ -26,6 +26,7 @@ from app.variants import Forecast, Made, VariantError, VariantMaker, forecasts
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import cpu_only
+from gguf_tools.plan import make_plan
 from gguf_tools.quantize import (
     QuantizeRequest,
     quant_type,
@@ -134,10 +135,11 @@ class VariantPresenter(QObject):
         if source is None:
             return
         values = self._settings.load_values(str(source))
+        tuned = bool(self._settings.get("tune"))
 
         def work() -> _Choices:
             facts = read_facts(source)
-            return _choices(facts, hello, state, values, with_imatrix=bool(imatrix))
+            return _choices(facts, hello, state, values, with_imatrix=bool(imatrix), tuned=tuned)
 
         def done(found: _Choices) -> None:
             if self._dialog is not None and self._source == source:
@@ -233,12 +235,20 @@ def _choices(
     values: dict[str, object],
     *,
     with_imatrix: bool,
+    tuned: bool,
 ) -> _Choices:
-    machine = cpu_only()
-    if hello is not None:
-        machines = Machines(state, hello, may_measure=False)
-        machine = machines.of(facts.bytes_read_per_token or 0)
-    rows = forecasts(facts, machine, load_settings(values, facts), imatrix=with_imatrix)
+    if hello is None:
+        load = load_settings(values, facts)
+        rows = forecasts(
+            facts, lambda item, _is_made: make_plan(item, load, cpu_only()), imatrix=with_imatrix
+        )
+    else:
+        machines = Machines(state, hello, may_measure=False, tuned=tuned)
+        rows = forecasts(
+            facts,
+            lambda item, is_made: machines.plan(item, values, is_made=is_made),
+            imatrix=with_imatrix,
+        )
     options = tuple(_option(row, facts.file_bytes, with_imatrix=with_imatrix) for row in rows)
     usual = {option.key for option in options if not option.problem}
     recommended = _USUAL if _USUAL in usual else next(iter(usual), "")

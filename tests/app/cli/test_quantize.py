@@ -60,6 +60,29 @@ def test_a_dry_run_makes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == [tiny.name]
 
 
+def test_a_dry_run_says_of_a_file_what_plan_says(
+    tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rates that were measured here count, and each row says on what it rests."""
+    monkeypatch.setattr("app.cli.bench_run.busy_sentence", lambda _: "")  # rates are to be kept
+    sizes = ["--prompt", "16", "--generate", "32", "--depth", "0", "--repeat", "1"]
+    assert run(["bench", str(tiny), *sizes]) == 0
+    capsys.readouterr()
+    assert run(["plan", str(tiny), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["decode"]
+    assert plan["measured_of_this_model"]
+    assert run(["quantize", str(tiny), "--dry-run", "--json"]) == 0
+    rows = {row["type"]: row for row in json.loads(capsys.readouterr().out)["types"]}
+    own = rows["F32"]  # what the file is already
+    assert own["ceiling"] == pytest.approx(plan["ceiling"])
+    assert own["expected_high"] == pytest.approx(plan["expected_high"])
+    assert own["predicted"] == "from 1 measured run of this model"
+    assert rows["Q8_0"]["predicted"] == "from 1 measured run of another model"
+    assert run(["quantize", str(tiny), "--dry-run"]) == 0
+    text = capsys.readouterr().out
+    assert "from 1 measured run of another model; memory" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "part"),
     [
