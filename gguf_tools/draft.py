@@ -81,7 +81,7 @@ def _can_be_cut(facts: ModelFacts, *, swa_full: bool) -> bool:
     return shape.swa_kind == "none" or swa_full
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=2)  # holds both headers
 def _same_words(model: Header, draft: Header) -> bool:
     """Compare tokens spread over both vocabularies; vocabularies are long, so it is kept."""
     first, second = model.texts(_TOKENS), draft.texts(_TOKENS)

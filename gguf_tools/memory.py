@@ -6,7 +6,6 @@ Puts together what `weights`, `kv`, `state` and `compute` work out, for one way 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from gguf_tools import roles
 from gguf_tools.compute.buffers import MARGINS, ComputeUse, Trust, compute_by_device
@@ -14,6 +13,7 @@ from gguf_tools.draft import DraftUse, draft_problem
 from gguf_tools.facts import ModelFacts, vocabulary_size
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
+from gguf_tools.kept import kept_with_header
 from gguf_tools.kv import KvCache, kv_caches
 from gguf_tools.machine import Device, Machine
 from gguf_tools.placement import CPU, Placement, place_layers
@@ -260,7 +260,7 @@ def _largest_on_cpu(header: Header, shape: Hyperparameters, placement: Placement
     )
 
 
-@lru_cache(maxsize=64)
+@kept_with_header(4)
 def _largest_matrices(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
     largest = [0] * shape.layers
     for tensor in header.tensors.values():

@@ -16,6 +16,7 @@ from gguf_tools import roles
 from gguf_tools.facts import vocabulary_size
 from gguf_tools.header import Header, Tensor
 from gguf_tools.hparams import Hyperparameters
+from gguf_tools.kept import kept_with_header
 from gguf_tools.kernels import kernel_of
 from gguf_tools.kv import KvCache
 from gguf_tools.machine import CpuFeature, Machine
@@ -201,11 +202,11 @@ def _shared_readers(shape: Hyperparameters, layer: int) -> int:
     return 0
 
 
-@lru_cache(maxsize=64)
+@kept_with_header(16)
 def layer_reads(
     header: Header, shape: Hyperparameters, features: frozenset[CpuFeature] = frozenset()
 ) -> LayerReads:
-    """Return what a token reads and computes, layer by layer; kept for the last models."""
+    """Return what a token reads and computes, layer by layer; kept with the header."""
     dense = [0.0] * shape.layers
     experts = [0.0] * shape.layers
     parameters = [0.0] * shape.layers

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from gguf_tools import roles
 from gguf_tools.header import Header, Tensor
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.hparams.tables import EMBEDDING
+from gguf_tools.kept import kept_with_header
 from gguf_tools.machine import CpuFeature, Device
 from gguf_tools.placement import Placement
 from gguf_tools.units import round_up
@@ -123,7 +123,7 @@ def _input_bytes(header: Header, alignment: int) -> int:
     )
 
 
-@lru_cache(maxsize=64)
+@kept_with_header(16)
 def _table(
     header: Header,
     shape: Hyperparameters,

@@ -7,10 +7,9 @@ another is copied when the run of nodes that needs it begins.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias
 
 from gguf_tools.compute.build import build_graph
 from gguf_tools.compute.growth import Growth
@@ -18,6 +17,7 @@ from gguf_tools.compute.indexed import INDEXED
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.hparams.tables import HYBRID, RECURRENT
+from gguf_tools.kept import KeptResults, kept_with_header
 from gguf_tools.placement import Placement
 from gguf_tools.settings import EngineSettings
 
@@ -61,30 +61,9 @@ def trust_of(shape: Hyperparameters) -> Trust:
     return "close" if shape.architecture in _CLOSE else "exact"
 
 
-_T = TypeVar("_T")
-
-
-class _Cache(Generic[_T]):
-    """Keeps the last results; a slider asks for the same few again and again."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._items: OrderedDict[tuple[object, ...], _T] = OrderedDict()
-
-    def get(self, key: tuple[object, ...]) -> _T | None:
-        found = self._items.get(key)
-        if found is not None:
-            self._items.move_to_end(key)
-        return found
-
-    def put(self, key: tuple[object, ...], value: _T) -> None:
-        self._items[key] = value
-        if len(self._items) > self._size:
-            self._items.popitem(last=False)
-
-
-_cache: Final[_Cache[ComputeUse]] = _Cache(256)
-_growths: Final[_Cache[Growth]] = _Cache(64)
+# A slider asks for the same few again and again.
+_cache: Final[KeptResults[ComputeUse]] = KeptResults(128)
+_growths: Final[KeptResults[Growth]] = KeptResults(32)
 
 
 def compute_by_device(
@@ -107,10 +86,10 @@ def compute_by_device(
         batches: how many are under way at once on devices that work in turn.
     """
     layers, signature = _kept_layers(header, shape, placement.layers)
-    key = (header, shape, settings, signature, alignments, batches)
-    found = _cache.get(key)
+    key = (shape, settings, signature, alignments, batches)
+    found = _cache.get(header, key)
     if found is None:
-        alike = (header, shape, *_but_context(shape, settings), signature, alignments, batches)
+        alike = (shape, *_but_context(shape, settings), signature, alignments, batches)
         try:
             sizes = _sizes(alike, header, shape, settings, placement, alignments, layers, batches)
             found = ComputeUse(sizes, trust_of(shape))
@@ -118,7 +97,7 @@ def compute_by_device(
             # The file lacks what its architecture needs; a sum of the largest parts must do.
             drivers = _drivers(header, shape, settings, placement, alignments)
             found = ComputeUse(drivers, "rough")
-        _cache.put(key, found)
+        _cache.put(header, key, found)
     return found
 
 
@@ -156,7 +135,7 @@ def _sizes(
 ) -> tuple[int, ...]:
     """Return the buffers' bytes; ``alike`` is the key of settings that differ by the context."""
     cells = settings.kv.context
-    growth = _growths.get(alike)
+    growth = _growths.get(header, alike)
     sizes = None if growth is None else growth.at(cells)
     if sizes is not None:
         return sizes
@@ -165,7 +144,7 @@ def _sizes(
         return growth.learn(cells, graph)
     growth = Growth(cells, graph, alignments, placement.layers, copies=batches)
     if shape.architecture not in _IN_STEPS:
-        _growths.put(alike, growth)
+        _growths.put(header, alike, growth)
     return growth.first
 
 
@@ -253,7 +232,7 @@ def _few_of_each_kind(
     return chosen, (layers[-1], *((kinds[layer], layers[layer]) for layer in chosen))
 
 
-@lru_cache(maxsize=64)
+@kept_with_header(4)
 def _kinds(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
     """Return a number for each layer that tells kinds of layers apart."""
     names: list[list[tuple[str, tuple[int, ...]]]] = [[] for _ in range(shape.layers)]
