@@ -7,7 +7,6 @@ when somebody asks for it, or by the warm-up after the window stands; see `parts
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
@@ -323,10 +322,13 @@ class Application(QObject):
 
         Its own settings stay as they are: the next load has them again.
         """
+        measuring = self.chat.measuring
+        if measuring.holds_back(lambda: self._on_several_wanted(message_id)):
+            return  # also the load would disturb what is measured
         replies = int(self.settings.get("versions_at_once"))
 
         def regenerate() -> None:
-            self.controller.regenerate(message_id, replies)
+            measuring.unasked(lambda: self.controller.regenerate(message_id, replies))
 
         model = self.engine.state.model
         path = self.models.path
@@ -347,13 +349,6 @@ class Application(QObject):
         """Have the Models page made if there is something for it to tell."""
         if (changes.gone or changes.changed) and not is_made(self, "models_page"):
             self.models_page.take(changes)
-
-    @Slot(str)
-    def look_in_folder(self, folder: str) -> None:
-        """Look for models where downloads go, too."""
-        known = self.settings.get("model_folders")
-        if Path(folder) != self.paths.models and folder not in known:
-            self.preferences.set_value("model_folders", (*known, folder))
 
     def _say(self, key: str, sentence: str, severity: Severity) -> None:
         if sentence:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
@@ -28,12 +28,21 @@ __all__ = ["Asker"]
 
 log = logging.getLogger("plimsoll.chat")
 
+_Hold: TypeAlias = Callable[[Callable[[], object] | None, Callable[[], None] | None], bool]
+
+
+def _never(_again: Callable[[], object] | None, _give_back: Callable[[], None] | None) -> bool:
+    return False
+
 
 class Asker(QObject):
     """Stores what is asked and starts the reply.
 
     Methods take ``shown``, the conversation that was on screen (None: a new chat), and give it
     back with `asked`, since the user may have gone elsewhere by then.
+
+    ``hold`` is asked before each turn, with what begins it again (None: the draft is still where it
+    was) and what keeps its text if it never begins; True holds it back.
 
     Signals:
         asked(Opened, str | None shown): the reply has begun.
@@ -62,6 +71,7 @@ class Asker(QObject):
         self._store = store
         self._settings = settings
         self._runner = runner
+        self.hold: _Hold = _never
         self._asking = False  # a question is on its way into the store
         self.keep_from: str | None = None  # where the last trim of the asked conversation cut
 
@@ -76,7 +86,7 @@ class Asker(QObject):
         trim: bool,
     ) -> bool:
         """Add a message to a conversation, or begin one with it; False if that can't be now."""
-        if not self._may_ask():
+        if not self._may_ask() or self.hold(None, None):
             return False
         model = self._model_name()
         now = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -109,7 +119,11 @@ class Asker(QObject):
 
         Several ``replies`` are written at once; the first of them is shown.
         """
-        if not self._may_ask():
+
+        def again() -> None:
+            self.regenerate(message_id, shown=shown, replies=replies)
+
+        if not self._may_ask() or self.hold(again, None):
             return
         model = self._model_name()
         others: list[str] = []
@@ -131,8 +145,18 @@ class Asker(QObject):
 
     def edit(self, message_id: str, text: str, *, shown: str | None) -> bool:
         """Put a changed version beside a user's message and have it answered; False if not now."""
+
+        def give_back() -> None:
+            self.unsent.emit(text, ())
+
+        def again() -> None:
+            if not self.edit(message_id, text, shown=shown):
+                give_back()
+
         if not self._may_ask():
             return False
+        if self.hold(again, give_back):
+            return True
         model = self._model_name()
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
@@ -145,7 +169,11 @@ class Asker(QObject):
 
     def continue_reply(self, message: Message, *, shown: str | None) -> None:
         """Go on with a reply that ended early."""
-        if not self._may_ask():
+
+        def again() -> None:
+            self.continue_reply(message, shown=shown)
+
+        if not self._may_ask() or self.hold(again, None):
             return
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:

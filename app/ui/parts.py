@@ -7,6 +7,7 @@ missed until then it asks for when it is made.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from app.ui.later import modules_of
@@ -194,6 +195,12 @@ def make_downloads(program: Application) -> DownloadsPresenter:
     from app.ui.presenters.download_fits import DownloadFits
     from app.ui.presenters.downloads import DownloadsPresenter
 
+    def look_there(folder: str) -> None:
+        """Look for models where downloads go, too."""
+        known = program.settings.get("model_folders")
+        if Path(folder) != program.paths.models and folder not in known:
+            program.preferences.set_value("model_folders", (*known, folder))
+
     made = DownloadsPresenter(
         program.window,
         program.themes,
@@ -207,7 +214,7 @@ def make_downloads(program: Application) -> DownloadsPresenter:
     made.arrived.connect(program.scanner.scan)
     made.chat_requested.connect(program.choose_model)
     made.settings_requested.connect(program.preferences.open_settings)
-    made.folder_needed.connect(program.look_in_folder)
+    made.folder_needed.connect(look_there)
     made.door.folder_chosen.connect(
         lambda folder: program.preferences.set_value("download_folder", folder)
     )

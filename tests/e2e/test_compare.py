@@ -12,7 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
+from app.data.records import Message
 from app.ui.presenters.compare import PAGE
+from app.ui.transcript.items import MessageAction
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
@@ -254,7 +256,7 @@ def test_a_message_waits_until_the_comparison_ends(
     program = open_program(model).ready()
     _run_beside(program, variants[:2])
     _press(program, "wait")
-    assert "is sent when" in _measuring(program)
+    assert "begins when the comparison ends" in _measuring(program)
     compare = program.app.compare
     program.until(lambda: not compare.is_running, 120_000)
     assert compare.record is not None
@@ -263,6 +265,77 @@ def test_a_message_waits_until_the_comparison_ends(
     program.answered()
     assert _measuring(program) == ""
     assert program.app.window.chat.composer.text() == ""
+
+
+def _turns(program: Program, chat: tuple[Message, ...]) -> dict[str, Callable[[], object]]:
+    """Return the ways to begin a turn besides Send, by name."""
+    asked, reply = chat[0].id, chat[-1].id
+    emit = program.app.transcript.action_requested.emit
+    return {
+        "regenerate": lambda: emit(MessageAction("regenerate", reply, None)),
+        "several": lambda: emit(MessageAction("regenerate_several", reply, None)),
+        "key": program.app.chat.regenerate_last,
+        "continue": lambda: emit(MessageAction("continue", reply, None)),
+        "edit": lambda: emit(MessageAction("edit", asked, "Good evening")),
+        "summary": program.app.summary.start,
+    }
+
+
+def test_every_way_to_begin_a_turn_asks_while_a_comparison_measures(
+    open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
+) -> None:
+    fake_script(replies=["Good day."])
+    program = open_program(model).ready()
+    program.send("Hello")
+    program.answered()
+    chat = program.app.controller.path
+    compare, composer = program.app.compare, program.app.window.chat.composer
+    _open(program, variants[:2], measure_rates=True)
+    compare.start("Name three colours.")
+    for name, begin in _turns(program, chat).items():
+        assert compare.is_running, name
+        begin()
+        assert "make its rates low" in _measuring(program), name
+        program.settle()
+        assert program.app.engine.state.status == "ready", name
+        assert program.app.controller.path == chat, name
+        program.app.window.chat.notices._close("measuring")
+        program.until(lambda: program.app.chat.measuring._held is None)
+        assert composer.text() == ("Good evening" if name == "edit" else ""), name
+        composer.clear()
+    assert compare.is_running
+    _turns(program, chat)["edit"]()
+    _press(program, "wait")
+    program.app.controller.new_chat()  # it is waited for in whatever chat one looks at meanwhile
+    program.until(lambda: not compare.is_running, 120_000)
+    assert compare.record is not None
+    assert [item.disturbed for item in compare.record.variants] == [False, False]
+    conversation = chat[0].conversation_id
+    program.until(lambda: program.read(lambda store: store.path(conversation)) != list(chat))
+    program.app.controller.open(conversation)
+    program.until(lambda: program.texts() == ["Good evening", "Good day."])
+    assert _measuring(program) == ""
+    assert composer.text() == ""
+
+
+def test_an_edit_that_waits_is_in_the_draft_when_the_window_closes(
+    open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
+) -> None:
+    fake_script(replies=["Good day."])
+    program = open_program(model).ready()
+    program.send("Hello")
+    program.answered()
+    conversation = program.app.controller.path[0].conversation_id
+    _open(program, variants[:2], measure_rates=True)
+    program.app.compare.start("Name three colours.")
+    _turns(program, program.app.controller.path)["edit"]()
+    _press(program, "wait")
+    program.close()
+    again = open_program()
+    again.settle()
+    stored = again.read(lambda store: store.get(conversation))
+    assert stored is not None
+    assert stored.draft == "Good evening"
 
 
 def test_a_message_sent_anyway_marks_what_was_measured(

@@ -60,6 +60,7 @@ class ChatPresenter(QObject):
         self._notices = ChatNotices(controller, window, self)
         self.measuring = ChatMeasuring(window, self)
         self.measuring.go.connect(self._send_anyway)
+        controller.asker.hold = self.measuring.holds_back
 
         composer = window.chat.composer
         composer.stop_requested.connect(controller.stop)
@@ -88,7 +89,7 @@ class ChatPresenter(QObject):
     def send(self, text: str, *, trim: bool = True) -> None:
         """Send the draft with its files."""
         text = text.strip()
-        if (text or self._attachments) and not self.measuring.holds_back():
+        if text or self._attachments:
             self._send(text, trim=trim)
 
     @Slot()
@@ -191,7 +192,7 @@ class ChatPresenter(QObject):
         key = None if conversation is None else conversation.id
         if key == self._shown_chat:
             return
-        self.measuring.forget()  # its draft is not on screen any more
+        self.measuring.forget_draft()
         composer = self._window.chat.composer
         grown = self._growing and self._shown_chat is None
         self._growing = False

@@ -62,6 +62,8 @@ class SummaryPresenter(QObject):
         opened = self._controller.opened
         if opened is None or not self._engine.state.answers:
             return
+        if self._controller.asker.hold(self.start, None):
+            return
         prompt = opened.prompt(self._settings)
         order = ChatMessage(id="summary", role="user", content=_ORDER)
         self._system = opened.system_prompt(self._settings)
