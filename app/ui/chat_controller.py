@@ -43,7 +43,7 @@ class ChatController(QObject):
 
     Signals:
         conversation_changed(Conversation | None): another one is on screen, or its settings are.
-        views_changed(list[MessageView]): the whole transcript.
+        views_changed(Sequence[MessageView]): the whole transcript.
         view_changed(MessageView): one message of it.
         text_arrived(str message_id, str answer, str reasoning): a reply on screen goes on.
         answering_changed(str | None): conversation of the running reply.
@@ -182,18 +182,23 @@ class ChatController(QObject):
         self.conversation_changed.emit(self.conversation)
         self.views_changed.emit(self._views())
 
-    def _views(self) -> list[MessageView]:
-        if self._opened is None:
-            return []
+    def _views(self) -> Sequence[MessageView]:
+        opened = self._opened
+        if opened is None:
+            return ()
+        lives = self.runner.lives
+        quiet = opened.views.by_id.keys().isdisjoint(lives)
+        if opened.shown is not None and quiet and opened.views.figures is self._figures:
+            return opened.shown
         return path_views(
-            self._opened.path,
-            self._opened.forks,
-            self._opened.events,
-            self._opened.conversation.keep_from,
-            self.runner.lives,
+            opened.path,
+            opened.forks,
+            opened.events,
+            opened.conversation.keep_from,
+            lives,
             figures=self._figures,
             versions_live=len(self.runner.message_ids) > 1,
-            still=self._opened.views,
+            still=opened.views,
         )
 
     @property

@@ -10,7 +10,8 @@ from app.data.records import ContextEvent, Conversation, Message, Siblings
 from app.engine.protocol import ChatPrompt, SamplingOptions
 from app.settings import Settings
 from app.ui.chat_prompt import chat_prompt, sampling_options
-from app.ui.chat_views import StillViews, still_views
+from app.ui.chat_views import StillViews, path_views, still_views
+from app.ui.transcript.items import MessageView
 
 if TYPE_CHECKING:
     from app.data.conversations import ConversationStore
@@ -31,7 +32,8 @@ class NewChat:
 class Opened:
     """A conversation, the branch that is shown, the versions along it, and when it was trimmed.
 
-    ``views`` is how the messages are shown, made in the store's thread: thousands take as long as
+    ``views`` is how the messages are shown, and ``shown`` all of the transcript while nothing is
+    written (None after `trimmed`): made in the store's thread, since thousands take as long as
     several frames.
     """
 
@@ -40,6 +42,7 @@ class Opened:
     forks: dict[str, Siblings]
     events: tuple[ContextEvent, ...]
     views: StillViews = field(default_factory=StillViews)
+    shown: tuple[MessageView, ...] | None = None
 
     def system_prompt(self, settings: Settings) -> str:
         """Return the system prompt in force: the chat's own, or that of new chats."""
@@ -74,6 +77,7 @@ class Opened:
             self,
             conversation=replace(self.conversation, keep_from=keep_from),
             events=self.events if event is None else (*self.events, event),
+            shown=None,
         )
 
 
@@ -107,13 +111,11 @@ class ConversationReader:
         views = still_views(
             path, forks, None if before is None else before.views, figures=self.figures
         )
-        self._last = Opened(
-            conversation,
-            tuple(path),
-            forks,
-            tuple(store.context_events(conversation_id)),
-            views,
+        events = tuple(store.context_events(conversation_id))
+        shown = path_views(
+            path, forks, events, conversation.keep_from, {}, figures=views.figures, still=views
         )
+        self._last = Opened(conversation, tuple(path), forks, events, views, tuple(shown))
         return self._last
 
 

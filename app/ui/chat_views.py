@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QCoreApplication
 
 from app.data.records import ContextEvent, Message, Siblings
-from app.ui.transcript.items import AttachmentView, Figure, MessageView, NoticeAction
+from app.ui.transcript.items import AttachmentView, Figure, MessageView, NoticeAction, lines_of
 from inspector.records import TurnStats
 
 __all__ = [
@@ -188,6 +188,7 @@ def message_view(
             else ()
         ),
         actions=_actions(message),
+        lines=lines_of(message.text),
         **common,  # type: ignore[arg-type]
     )
 

@@ -62,7 +62,7 @@ class Acts:
         if editing:
             if entry.rows[0].widget is None:
                 self._transcript.scroll_to(entry.view.id)
-                self._transcript.lay_out(whole=True)
+                self._stage.bring(entry, entry.rows[0])
             entry.rows[0].widget.edit.setFocus()
         else:
             self._transcript.setFocus()

@@ -47,6 +47,10 @@ class Entries(Sequence[Entry]):
         for item in reversed(self._items):
             yield item if isinstance(item, MessageView) else item.view
 
+    def last_reply(self) -> str:
+        """Return the id of the newest reply, "" where there is none; makes nothing."""
+        return next((view.id for view in self.views() if view.role == "assistant"), "")
+
     def ids(self) -> list[str]:
         """Return the messages' ids."""
         return [i.id if isinstance(i, MessageView) else i.view.id for i in self._items]
@@ -64,6 +68,10 @@ class Entries(Sequence[Entry]):
     def append(self, item: Entry | MessageView) -> None:
         """Add a message at the end."""
         self._items.append(item)
+
+    def insert(self, index: int, item: Entry | MessageView) -> None:
+        """Put a message before the one at ``index``."""
+        self._items.insert(index, item)
 
     def pop(self, index: int) -> Entry:
         """Take a message out."""

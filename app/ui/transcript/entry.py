@@ -13,7 +13,7 @@ from typing import Final
 
 from app.ui.transcript.blocks import plain_text
 from app.ui.transcript.bubble_slices import bubble_slices
-from app.ui.transcript.items import MessageView
+from app.ui.transcript.items import MessageView, lines_of
 from app.ui.transcript.rows import BlockRows, Row, RowKind
 
 __all__ = ["Entry", "estimated_height"]
@@ -24,15 +24,12 @@ _LONG: Final = 8000
 
 def estimated_height(view: MessageView) -> int:
     """Return about how high a message will be, in pixels."""
-    text = view.text
-    lines = text.count("\n") + len(text) // 90 + 1
-    match view.role:
-        case "user":
-            return 21 * min(lines, 30) + 18
-        case "assistant":
-            return 21 * lines + 26 + (26 if view.reasoning else 0)
-        case _:
-            return 28
+    lines = view.lines
+    if lines is None:
+        lines = lines_of(view.text)
+    if view.role == "assistant":
+        return 21 * lines + 26 + (26 if view.reasoning else 0)
+    return 21 * min(lines, 30) + 18 if view.role == "user" else 28
 
 
 def _body(text: str) -> BlockRows:
@@ -110,6 +107,7 @@ class Entry:
             reasoning=view.reasoning + reasoning,
             state="streaming" if view.state == "waiting" else view.state,
             progress=None,
+            lines=None,
         )
         if answer and self._answer is not None:
             self._answer.stream.feed(answer)

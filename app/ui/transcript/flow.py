@@ -76,11 +76,12 @@ class Flow:
         self.follow = True
 
     def _reindex(self) -> None:
-        self._index = {message: index for index, message in enumerate(self.entries.ids())}
+        ids = self.entries.ids()
+        self._index = dict(zip(ids, range(len(ids)), strict=True))
 
     def _measure_all(self) -> None:
         gap = round(MESSAGE_GAP * self.scale)
-        self._heights = Heights(high + gap for high in self.entries.heights(self.scale))
+        self._heights = Heights([high + gap for high in self.entries.heights(self.scale)])
 
     def _height(self, entry: Entry) -> int:
         return entry.height(self.scale) + round(MESSAGE_GAP * self.scale)
@@ -99,6 +100,22 @@ class Flow:
         self._index[entry.view.id] = len(self.entries)
         self.entries.append(entry)
         self._heights.append(self._height(entry))
+
+    def insert(self, index: int, entry: Entry) -> None:
+        """Put a message before the one at ``index``.
+
+        Where the reading place begins with that one it begins with the new one now: what was
+        taken out by mistake comes back where it stood.
+        """
+        before = self.entries[index] if index < len(self.entries) else None
+        self.entries.insert(index, entry)
+        self._heights.insert(index, self._height(entry))
+        self._reindex()
+        anchor = self._anchor
+        if anchor is None or before is None or anchor.row is not before.rows[0]:
+            return
+        if anchor.offset >= 0 and not anchor.share:
+            self._anchor = Anchor(entry, entry.rows[0], 0.0, anchor.offset)
 
     def remove(self, message_id: str) -> Entry | None:
         """Take a message out; the reading place moves to its neighbour if it was there."""
@@ -121,7 +138,10 @@ class Flow:
             self._heights.set(index, self._height(entry))
 
     def rescale(self, scale: float, padding: int) -> None:
-        """Take another size of gaps."""
+        """Take another size of gaps and text: all rows are to be measured again."""
+        for entry in self.entries.made():
+            for row in entry.rows:
+                row.invalidate()
         self.scale, self.padding = scale, padding
         self._measure_all()
 

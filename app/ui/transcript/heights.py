@@ -7,6 +7,7 @@ in a conversation of thousands of messages does not cost more than in one of ten
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 __all__ = ["Heights"]
 
@@ -20,12 +21,8 @@ class Heights:
 
     def _build(self) -> None:
         size = len(self._values)
-        tree = [0, *self._values]
-        for index in range(1, size + 1):
-            parent = index + (index & -index)
-            if parent <= size:
-                tree[parent] += tree[index]
-        self._tree = tree
+        sums = [0, *accumulate(self._values)]
+        self._tree = [sums[i] - sums[i & (i - 1)] for i in range(size + 1)]
         self._top = 1 << max(size.bit_length() - 1, 0) if size else 0
 
     def __len__(self) -> int:
@@ -66,6 +63,11 @@ class Heights:
         self._tree.append(value + self.before(index - 1) - self.before(low))
         if index >= self._top * 2:
             self._top = 1 << (index.bit_length() - 1)
+
+    def insert(self, index: int, value: int) -> None:
+        """Put a height before the one at ``index``."""
+        self._values.insert(index, value)
+        self._build()
 
     def remove(self, index: int) -> None:
         """Take a height out."""

@@ -6,8 +6,8 @@ transcript never changes one; it answers with a `MessageAction` and waits for th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
 
 __all__ = [
     "ActionKind",
@@ -18,7 +18,10 @@ __all__ = [
     "NoticeAction",
     "Role",
     "State",
+    "lines_of",
 ]
+
+_LINE_LENGTH: Final = 90
 
 Role: TypeAlias = Literal["user", "assistant", "memory_cut", "notice"]
 State: TypeAlias = Literal["complete", "streaming", "waiting", "interrupted", "stopped", "failed"]
@@ -77,6 +80,8 @@ class MessageView:
         is_last: nothing follows it.
         progress: prompt tokens read and to be read, while ``state`` is "waiting".
         actions: what a notice, a cut or a note offers to do.
+        lines: about how many lines the text takes (`lines_of`), where that was found out
+            beforehand; None where it was not.
     """
 
     id: str
@@ -95,6 +100,12 @@ class MessageView:
     versions_live: bool = False
     is_last: bool = False
     actions: tuple[NoticeAction, ...] = ()
+    lines: int | None = field(default=None, compare=False)
+
+
+def lines_of(text: str) -> int:
+    """Return about how many lines a text takes on the screen."""
+    return text.count("\n") + len(text) // _LINE_LENGTH + 1
 
 
 @dataclass(frozen=True, slots=True)

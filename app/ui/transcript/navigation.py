@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
@@ -49,6 +49,7 @@ class Navigator:
         self._flow = flow
         self._stage = stage
         self._hovered = ""
+        self._mark = QRect()  # where the chosen message is marked, in the view
         self.current = ""
 
     def reset(self) -> None:
@@ -64,7 +65,7 @@ class Navigator:
     def refresh(self) -> None:
         """Show the mark and the controls of both messages."""
         self.show_controls()
-        self._transcript.viewport().update()
+        self.move_mark()
 
     def show_controls(self) -> None:
         """Show the controls of the message under the mouse and of the one with the keyboard."""
@@ -217,17 +218,29 @@ class Navigator:
         y = min(max(self._flow.top_of(entry) - self._stage.position, 0), viewport.height())
         return viewport.mapToGlobal(QPoint(self._stage.column.left(), y))
 
-    def paint(self) -> None:
-        """Mark the message that the keyboard is at."""
+    def move_mark(self) -> None:
+        """Draw the mark where it belongs now, and nothing but it."""
+        before, self._mark = self._mark, self._mark_box()
+        if self._mark != before:
+            for box in (before, self._mark):
+                self._transcript.viewport().update(box.adjusted(-1, -1, 1, 1))
+
+    def _mark_box(self) -> QRect:
         entry = self._flow.find(self.current)
         if entry is None or not self._transcript.hasFocus():
+            return QRect()
+        px = self._transcript.style_in_force.px
+        top = self._flow.top_of(entry) - self._stage.position
+        left = self._stage.column.left() - px(14)
+        return QRect(left, top, px(3), entry.height(self._flow.scale))
+
+    def paint(self) -> None:
+        """Mark the message that the keyboard is at."""
+        self._mark = self._mark_box()
+        if self._mark.isNull():
             return
-        style = self._transcript.style_in_force
         painter = QPainter(self._transcript.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.colour("accent"))
-        top = self._flow.top_of(entry) - self._stage.position
-        left = self._stage.column.left() - style.px(14)
-        box = QRectF(left, top, style.px(3), entry.height(self._flow.scale))
-        painter.drawRoundedRect(box, 1.5, 1.5)
+        painter.setBrush(self._transcript.style_in_force.colour("accent"))
+        painter.drawRoundedRect(QRectF(self._mark), 1.5, 1.5)

@@ -7,6 +7,7 @@ links, marks). Texts are compared by full case folding, here and in what is draw
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from PySide6.QtGui import QTextCursor, QTextDocument
@@ -29,10 +30,13 @@ __all__ = ["Places", "find_place", "select_place", "shown_text"]
 
 _OBJECT: Final = "\ufffc"
 _ROLES: Final = ("user", "assistant")
+_STEP: Final = 100
+"""Messages counted in one step: few enough for a part of a millisecond."""
 
 
 def _fold(text: str) -> str:
-    return text.casefold().replace("\u00a0", " ")
+    folded = text.casefold()
+    return folded.replace("\u00a0", " ") if "\u00a0" in folded else folded
 
 
 def _count(text: str, needle: str) -> int:
@@ -117,7 +121,7 @@ def shown_text(row: Row) -> str:
 
 
 class Places:
-    """Counts, and shows one place at a time."""
+    """Counts places, a few messages at a time, and shows one of them."""
 
     def __init__(
         self, transcript: Transcript, flow: Flow, stage: Stage, navigator: Navigator
@@ -130,24 +134,54 @@ class Places:
         self._needle = ""
         self._known: dict[str, tuple[MessageView, tuple[bool, ...], int]] = {}
 
+    def look_for(self, needle: str) -> None:
+        """Take a text; what is counted from now on are its places, none of an empty one."""
+        folded = _fold(needle.strip())
+        if folded == self._needle:
+            return
+        # Where a text is not, a longer one that has it in it is not either.
+        longer = bool(self._needle) and self._needle in folded
+        self._known = {k: v for k, v in self._known.items() if longer and not v[2]}
+        self._needle = folded
+
     def counts(self, needle: str) -> list[tuple[str, int]]:
         """Return the messages that have a text, from the first on, and at how many places.
 
-        Parses and lays out nothing: of a message that was never near the view the source counts.
+        Takes as long as the chat is: `counting` does the same in steps.
         """
-        folded = _fold(needle.strip())
-        if folded != self._needle:
-            self._needle = folded
-            self._known.clear()
-        if not folded:
-            return []
-        opened = {e.view.id: e for e in self._flow.entries.made() if e.is_open and not e.editing}
-        found: list[tuple[str, int]] = []
-        for view in reversed(tuple(self._flow.entries.views())):
-            count = self._count_of(view, opened.get(view.id))
-            if count:
-                found.append((view.id, count))
-        return found
+        self.look_for(needle)
+        return [found for step in self.counting() for found in step][::-1]
+
+    def counting(self) -> Iterator[list[tuple[str, int]]]:
+        """Yield the messages that have the text, from the last on, and at how many places.
+
+        Each step is short and may have found none. Parses and lays out nothing: of a message that
+        was never near the view the source counts. What was opened is told by `shown_counts`.
+        """
+        if not self._needle:
+            return
+        views = tuple(self._flow.entries.views())
+        opened = self._opened()
+        for at in range(0, len(views), _STEP):
+            step = ((v.id, self._count_of(v, opened.get(v.id))) for v in views[at : at + _STEP])
+            yield [found for found in step if found[1]]
+
+    def shown_counts(self) -> dict[str, int]:
+        """Return at how many places the messages that were parsed show the text, 0 included.
+
+        They may have been parsed, unfolded or written since they were counted.
+        """
+        if not self._needle:
+            return {}
+        return {key: self._count_of(entry.view, entry) for key, entry in self._opened().items()}
+
+    def index_of(self, message_id: str) -> int:
+        """Return where a message stands among all, -1 for one that is not here."""
+        index = self._flow.index_of(message_id)
+        return -1 if index is None else index
+
+    def _opened(self) -> dict[str, Entry]:
+        return {e.view.id: e for e in self._flow.entries.made() if e.is_open and not e.editing}
 
     def _count_of(self, view: MessageView, entry: Entry | None) -> int:
         if view.role not in _ROLES:
@@ -194,13 +228,13 @@ class Places:
             self._stage.changed(entry, [row], [])
         third = self._transcript.viewport().height() // 3
         self._flow.scroll_to_row(entry, row, third)
-        self._transcript.lay_out(whole=True)
-        self._navigator.set_current(message_id)
+        self._stage.bring(entry, row)
+        down = 0
         if found is not None and hasattr(row.widget, "select_text"):
             self._selected = row.widget
             down = row.widget.select_text(needle.strip(), within)
-            self._flow.scroll_to_row(entry, row, third - down)
-            self._transcript.lay_out()
+        self._transcript.jump(entry, row, third - down)
+        self._navigator.set_current(message_id)
         return found is not None
 
     def _row_of(self, entry: Entry, needle: str, number: int) -> tuple[Row, int] | None:

@@ -64,12 +64,11 @@ class WidgetPool:
         """Return the widget of a row, binding one if it has none."""
         found: RowWidget | None = row.widget
         if found is not None:
+            self._refresh(found)
             return found
         spare = self._spare.setdefault(row.kind, [])
         made = spare.pop() if spare else _makers()[row.kind](self._host, self._parent)
-        if id(made) in self._stale:
-            self._stale.discard(id(made))
-            made.restyle()
+        self._refresh(made)
         row.widget = made
         self.used[row] = entry
         made.bind(row, entry)
@@ -102,10 +101,26 @@ class WidgetPool:
             self.release(row)
 
     def restyle(self) -> None:
-        """Give every widget the style in force; spare ones when they are used again."""
-        for row in self.used:
-            row.widget.restyle()
+        """Give widgets on screen the style in force; others when they are measured or used again.
+
+        Rows beside the view are measured anew in any case, a few at a time.
+        """
         self._stale = {id(widget) for spare in self._spare.values() for widget in spare}
+        self._stale.update(id(row.widget) for row in self.used)
+        for row in self.used:
+            if not row.widget.widget().isHidden():
+                self._refresh(row.widget)
+
+    def _refresh(self, widget: RowWidget) -> None:
+        if id(widget) in self._stale:
+            self._stale.discard(id(widget))
+            widget.restyle()
+
+    def formula_ready(self, latex: str) -> None:
+        """Give a formula that was drawn to the widgets that wait for it."""
+        for row in list(self.used):
+            if hasattr(row.widget, "formula_ready"):
+                row.widget.formula_ready(latex)
 
     @property
     def count(self) -> int:

@@ -27,8 +27,12 @@ _SIDE: Final = 60
 _NARROW_SIDE: Final = 16
 _AHEAD: Final = 700
 _KEEP: Final = 1400
-_VIEW_BUDGET_S: Final = 0.006
+_VIEW_BUDGET_S: Final = 0.005
 _IDLE_BUDGET_S: Final = 0.004
+_APART_S: Final = 0.004
+"""Calls that follow each other sooner are of one turn of the event loop, and share its time: a
+scroll bar that appears resizes the view that was just filled."""
+_QUICK_S: Final = 0.002
 _MOST_STEPS: Final = 1000
 
 
@@ -53,6 +57,7 @@ class Stage(QObject):
 
     Attributes:
         in_view_done: whether everything in view is on the screen.
+        was_quick: whether the last laying out took next to no time.
     """
 
     worked = Signal()
@@ -67,7 +72,8 @@ class Stage(QObject):
     ) -> None:
         super().__init__(parent)
         self._clock = clock
-        self.in_view_done = True
+        self.in_view_done = self.was_quick = True
+        self._end_s = self._rested_s = 0.0
         self._viewport = viewport
         self._flow = flow
         self.pool = WidgetPool(host, viewport)
@@ -88,20 +94,41 @@ class Stage(QObject):
                 widget.bind(row, entry)
         self._flow.resized(entry)
 
-    def lay_out(self, *, whole: bool = False) -> None:
-        """Bring rows in view to the screen: as many as fit into a part of a frame, or all.
+    def begin_turn(self) -> None:
+        """Let what is done from now on count as time of the next `lay_out`."""
+        self._end_s = self._clock() + _VIEW_BUDGET_S
+        self._rested_s = inf
+
+    def lay_out(self) -> None:
+        """Bring rows in view to the screen: as many as fit into a part of a frame.
 
         What is left follows between events; `in_view_done` tells whether something is.
         """
         height = self._viewport.height()
-        end = inf if whole else self._clock() + _VIEW_BUDGET_S
-        self.in_view_done = self._fill(height, end)
+        begun = self._clock()
+        if begun >= self._rested_s:
+            self._end_s = begun + _VIEW_BUDGET_S
+        self.in_view_done = self._fill(height, self._end_s)
         self.position = self._flow.position(height)
         self._place(height)
         self._flow.keep_place(height)
         self._release_far(height)
         if not self.in_view_done or self._next_ahead(height) is not None:
             self._idle.start()
+        ended = self._clock()
+        self._rested_s = ended + _APART_S
+        self.was_quick = ended - begun < _QUICK_S
+
+    def bring(self, entry: Entry, row: Row) -> None:
+        """Put one row on the screen now, whatever the time; the flow must have it in view."""
+        before = row.height
+        if row.widget is None or row.measured_width != self.column.width():
+            self._measure_row(entry, row)
+        if row.height != before:
+            self._flow.resized(entry)
+        self.position = self._flow.position(self._viewport.height())
+        index = self._flow.index_of(entry.view.id) or 0
+        self._put(row.widget.widget(), Placed(index, entry, row, self._flow.top_of(entry, row)))
 
     def _fill(self, height: int, end: float) -> bool:
         """Open, measure and realise rows in view until a time; tell whether all are.
@@ -204,6 +231,7 @@ class Stage(QObject):
         """Go on with what is in view, then open and measure near it, a little at a time."""
         height = self._viewport.height()
         if not self.in_view_done:
+            self.begin_turn()
             self.worked.emit()  # which lays out
             return
         end = self._clock() + _IDLE_BUDGET_S
@@ -214,6 +242,7 @@ class Stage(QObject):
                 break
         else:
             self._idle.stop()
+        self._end_s, self._rested_s = end, inf  # the time of this turn is spent
         self.worked.emit()
 
     def stop(self) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import (
     QFocusEvent,
     QGuiApplication,
@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 from app.ui.theme import ThemeManager
 from app.ui.transcript.acts import Acts
 from app.ui.transcript.announce import announce
+from app.ui.transcript.curtain import Curtain
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.flow import Flow
@@ -41,7 +42,6 @@ from app.ui.transcript.style import Style
 
 __all__ = ["Transcript"]
 
-_CURTAIN_MS: Final = 80
 _COLUMN_WIDTH: Final = 780
 _NEAR_END: Final = 24
 
@@ -93,10 +93,7 @@ class Transcript(QAbstractScrollArea):
         self._end_button.clicked.connect(self.scroll_to_end)
         self._redraws = Redraws(self)
         self._redraws.due.connect(self._draw)
-        self._curtain = QTimer(self)
-        self._curtain.setSingleShot(True)
-        self._curtain.setInterval(_CURTAIN_MS)
-        self._curtain.timeout.connect(self._raise_curtain)
+        self._curtain = Curtain(self.viewport(), self)
         self._formulas.ready.connect(self._on_formula_ready)
         themes.changed.connect(self._on_theme_changed)
         app = QApplication.instance()
@@ -170,13 +167,13 @@ class Transcript(QAbstractScrollArea):
 
         What stood here stays in sight until all of the new view can be seen, for a moment at most.
         """
+        self._stage.begin_turn()
         self._redraws.clear()
-        self.viewport().setUpdatesEnabled(False)
-        self._curtain.start()
+        self._curtain.drop()
         self._stage.pool.release_all()
         self._navigator.reset()
         self._flow.set_entries(messages)
-        self._find_last_reply()
+        self._last_reply = self._flow.entries.last_reply()
         self.lay_out()
 
     def clear(self) -> None:
@@ -207,6 +204,12 @@ class Transcript(QAbstractScrollArea):
         if was_live and not entry.is_live:
             announce(self, self.tr("The reply is finished."))
 
+    def insert_message(self, index: int, view: MessageView) -> None:
+        """Put a message among the others; one that was taken out there stands where it stood."""
+        self._flow.insert(index, Entry(view))
+        self._last_reply = self._flow.entries.last_reply()
+        self.lay_out()
+
     def remove_message(self, message_id: str) -> None:
         """Take a message out."""
         self._redraws.forget(message_id)
@@ -215,7 +218,7 @@ class Transcript(QAbstractScrollArea):
             return
         for row in entry.rows:
             self._stage.pool.release(row)
-        self._find_last_reply()
+        self._last_reply = self._flow.entries.last_reply()
         self.lay_out()
 
     def append_text(self, message_id: str, answer: str, reasoning: str = "") -> None:
@@ -236,6 +239,17 @@ class Transcript(QAbstractScrollArea):
             self._flow.scroll_to_row(entry, entry.rows[0], self._style.px(22))
             self.lay_out()
             self._navigator.set_current(message_id)
+
+    def jump(self, entry: Entry, row: Row, offset: int) -> None:
+        """Let a row, which is on the screen at once, stand ``offset`` pixels below the top.
+
+        What stood in the view stays in sight until what is beside the row is there, too.
+        """
+        self._flow.scroll_to_row(entry, row, offset)
+        self._stage.bring(entry, row)
+        self.lay_out()
+        if not self._stage.in_view_done:
+            self._curtain.drop()
 
     @Slot()
     def scroll_to_end(self) -> None:
@@ -268,16 +282,16 @@ class Transcript(QAbstractScrollArea):
     # Layout and scrolling.
 
     @Slot()
-    def lay_out(self, *, whole: bool = False) -> None:
+    def lay_out(self) -> None:
         """Bring the screen in step with the flow; for the parts of the transcript.
 
-        Where much is new the rest follows between events, unless the ``whole`` view is needed.
+        Where much is new the rest follows between events.
         """
         if self._updating:
             return
         self._updating = True
         try:
-            self._stage.lay_out(whole=whole)
+            self._stage.lay_out()
             bar = self.verticalScrollBar()
             height = self.viewport().height()
             bar.setRange(0, self._flow.limit(height))
@@ -285,13 +299,12 @@ class Transcript(QAbstractScrollArea):
             bar.setValue(self._stage.position)
         finally:
             self._updating = False
-        if self._curtain.isActive() and self._stage.in_view_done:
-            self._raise_curtain()
+        if self._stage.in_view_done:
+            self._curtain.lift_soon(at_once=self._stage.was_quick)
         away = not self._flow.follow and self._stage.position < self._flow.limit(height)
         self._end_button.place(self._stage.column, height, shown=away)
         self._navigator.show_controls()
-        if self._navigator.current:
-            self.viewport().update()
+        self._navigator.move_mark()
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         """Go where the scroll bar was moved to by the user."""
@@ -326,11 +339,6 @@ class Transcript(QAbstractScrollArea):
             self.refresh(entry, lay_out=False)
         self.lay_out()
 
-    @Slot()
-    def _raise_curtain(self) -> None:
-        self._curtain.stop()
-        self.viewport().setUpdatesEnabled(True)
-
     def refresh(self, entry: Entry, *, lay_out: bool = True, again: RowKind | None = None) -> None:
         """Bring the rows of a message up to date; ``again`` names a row that must be redrawn."""
         changed, gone = entry.sync()
@@ -339,23 +347,14 @@ class Transcript(QAbstractScrollArea):
         if lay_out:
             self.lay_out()
 
-    def _find_last_reply(self) -> None:
-        replies = (view.id for view in self._flow.entries.views() if view.role == "assistant")
-        self._last_reply = next(replies, "")
-
     @Slot(str)
     def _on_formula_ready(self, latex: str) -> None:
-        for row in list(self._stage.pool.used):
-            if hasattr(row.widget, "formula_ready"):
-                row.widget.formula_ready(latex)
+        self._stage.pool.formula_ready(latex)
 
     @Slot()
     def _on_theme_changed(self) -> None:
         self._flow.keep_place(self.viewport().height(), by_share=True)
         self._style = Style(self._themes.theme)
-        for entry in self._flow.entries.made():
-            for row in entry.rows:
-                row.invalidate()
         self._flow.rescale(self._themes.theme.scale, self._style.px(22))
         self._stage.pool.restyle()
         self._stage.column = column_for(self.viewport().width(), self._column_width, self._style)

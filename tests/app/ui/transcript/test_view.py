@@ -112,9 +112,9 @@ def test_first_text_is_drawn_at_once_and_the_rest_together(
     drawn: list[int] = []
     original = view._stage.lay_out
 
-    def lay_out(*, whole: bool) -> None:
+    def lay_out() -> None:
         drawn.append(1)
-        original(whole=whole)
+        original()
 
     monkeypatch.setattr(view._stage, "lay_out", lay_out)
     view.append_text("live", "first ")
