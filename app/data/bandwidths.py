@@ -7,6 +7,7 @@ counts; and memory gave at least what a larger buffer was read at, and what a re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,7 +20,7 @@ from inspector.records import BandwidthRecord
 
 __all__ = [
     "bandwidths_stamp",
-    "disturbed_sizes",
+    "disturbed_probes",
     "keep_bandwidth",
     "keep_decoded",
     "kept_bandwidth",
@@ -89,11 +90,18 @@ def kept_probe(
     return max(found, key=lambda item: item.bytes_per_s, default=None)
 
 
-def disturbed_sizes(state: StateFile, cpu: str, threads: int) -> list[int]:
-    """Return the sizes below main memory's whose only probes were disturbed, in bytes."""
+def disturbed_probes(state: StateFile, cpu: str) -> list[tuple[int, int]]:
+    """Return threads and size in bytes of probes below main memory's that were disturbed."""
     state.follow()
-    kept = (_kept(state, cpu, threads, kind) for kind in range(_LEAST_CLASS, _MAIN_MEMORY))
-    return [item.buffer_bytes for item in kept if item is not None and not item.steady]
+    found = []
+    for name in state.blobs(f"bandwidth {cpu} | "):
+        of = re.fullmatch(r"(\d+) threads \| 2\^(\d+)", name.removeprefix(f"bandwidth {cpu} | "))
+        if of is None or int(of[2]) >= _MAIN_MEMORY:
+            continue
+        probe = _kept(state, cpu, int(of[1]), int(of[2]))
+        if probe is not None and not probe.steady:
+            found.append((probe.threads, probe.buffer_bytes))
+    return found
 
 
 def bandwidths_stamp(state: StateFile) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -13,27 +12,20 @@ from PySide6.QtWidgets import QDialog
 from app.data.library.changes import LibraryChanges
 from app.data.library.choices import LibraryChoices
 from app.data.library.entries import ModelEntry
-from app.data.library.fit import VariantFit
 from app.data.library.scan import ScanProgress
 from app.data.state import StateFile
-from app.engine.bandwidth import LARGE_BYTES
 from app.engine.qt_client import EngineProcess, EngineState
-from app.engine.threads import clamp_threads
-from app.machine import bandwidth_for
 from app.settings import Settings
 from app.ui import tasks
 from app.ui.main_window import MainWindow
 from app.ui.models.files import open_folder, reveal
 from app.ui.models.page import ModelsPage
-from app.ui.models.views import FitView, ModelDetails, ScanView
-from app.ui.presenters.bandwidth_probe import outcome_words
+from app.ui.models.views import ModelDetails, ScanView
 from app.ui.presenters.library_details import read_details
 from app.ui.presenters.library_files import LibraryFiles
-from app.ui.presenters.library_plans import LibraryPlanner, PlanRequest
+from app.ui.presenters.library_predictions import LibraryPredictions
 from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.presenters.library_views import (
-    basis_line,
-    fit_view,
     group_views,
     library_view,
     names_of,
@@ -44,8 +36,6 @@ from app.ui.presenters.slices import Slices
 from app.ui.shell.views import Notice, Severity
 from app.ui.theme import ThemeManager
 from gguf_tools.header import HeaderError
-from gguf_tools.machine import Machine
-from inspector.records import BandwidthRecord
 
 __all__ = ["LibraryPresenter"]
 
@@ -92,19 +82,9 @@ class LibraryPresenter(QObject):
         self._scanner = scanner
         self._choices = choices
         self._settings = settings
-        self._state = state
-        self._engine = engine
         self._window = window
         self._themes = themes
-        self._freed_bytes = freed_bytes
-        self._planner = LibraryPlanner(state, self)
         self._slices = Slices(self)
-        self._fits: dict[str, FitView] = {}
-        self._planned: dict[str, str] = {}  # stamps of what was planned, by path
-        self._asked: dict[str, str] = {}
-        self._planned_at = 0.0
-        self._machine: Machine | None = None
-        self._fastest_bytes_per_s = 0.0  # the most that a row's prediction rests on
         self._loaded: str | None = None
         self.page = ModelsPage(themes, window)
         window.add_page(PAGE, self.tr("Models"), "models", self.page)
@@ -113,7 +93,13 @@ class LibraryPresenter(QObject):
             set_setting, self,
         )  # fmt: skip
         self.files.told.connect(self.tell)
+        self.predictions = LibraryPredictions(
+            self.page, self._variants, settings, state, engine, freed_bytes, self
+        )
+        self.predictions.told.connect(self.tell)
+        self.predictions.bandwidth_known.connect(self.bandwidth_known)
         self._connect()
+        engine.state_changed.connect(self._on_engine)
         # What was told before there was a page to show it.
         if scanner.is_scanning:
             self._on_started()
@@ -127,10 +113,6 @@ class LibraryPresenter(QObject):
         scanner.progressed.connect(self._on_progress)
         scanner.changed.connect(self._show)
         scanner.finished.connect(self._on_finished)
-        self._planner.planned.connect(self._on_planned)
-        self._planner.finished.connect(self._plan)
-        self._planner.machine_known.connect(self._on_machine)
-        self._engine.state_changed.connect(self._on_engine)
         page.shown.connect(self._on_shown)
         page.chat_requested.connect(self.chat_wanted)
         page.load_settings_requested.connect(self.load_settings_wanted)
@@ -143,24 +125,25 @@ class LibraryPresenter(QObject):
         page.revealed.connect(lambda key: reveal(Path(key)))
         page.scan_requested.connect(scanner.scan)
         page.cancel_requested.connect(scanner.cancel)
-        page.measure_requested.connect(self._measure_again)
 
     @property
     def is_planning(self) -> bool:
         """Tell whether predictions are being made."""
-        return self._planner.is_planning
+        return self.predictions.is_planning
 
     def close(self) -> None:
         """End what runs in the background."""
         self._slices.cancel()
-        self._planner.cancel()
+        self.predictions.close()
 
     # --- the list ---
 
+    def _variants(self) -> list[ModelEntry]:
+        return [entry for group in self._scanner.arranged.groups for entry in group.variants]
+
     def _entries(self) -> list[ModelEntry]:
         arranged = self._scanner.arranged
-        models = [entry for group in arranged.groups for entry in group.variants]
-        return [*models, *arranged.others, *arranged.broken]
+        return [*self._variants(), *arranged.others, *arranged.broken]
 
     def _entry(self, key: str) -> ModelEntry | None:
         return next((entry for entry in self._entries() if str(entry.path) == key), None)
@@ -198,8 +181,8 @@ class LibraryPresenter(QObject):
             hidden=hidden,
             loaded=self._loaded,
             budget_context=self._budget_context(),
-            basis=self._basis,
-            is_rough=self._is_rough,
+            basis=self.predictions.basis,
+            is_rough=self.predictions.is_rough,
             seconds=self._scanner.seconds,
         )
         looked_in = tuple(dict.fromkeys(place.source for place in self._scanner.places))
@@ -208,59 +191,15 @@ class LibraryPresenter(QObject):
         yield
         self.page.set_library(view, looked_in, with_tree=False)
         # The computer may have become known between the slices.
-        self.page.set_basis(self._basis, is_rough=self._is_rough)
+        self.predictions.show_basis()
         yield
-        self.page.set_fits(self._fits)
-        self._plan()
-
-    @property
-    def _basis(self) -> str:
-        if not self._scanner.entries:
-            return ""
-        return basis_line(self._machine, self._fastest_bytes_per_s)
-
-    @property
-    def _is_rough(self) -> bool:
-        """Tell whether predictions rest on a bandwidth that was measured while busy."""
-        machine = self._machine
-        return (
-            bool(self._scanner.entries)
-            and machine is not None
-            and not machine.accelerators
-            and machine.cpu.measured_busy
-        )
-
-    @Slot()
-    def _measure_again(self) -> None:
-        """Measure main memory anew and plan with it; not beside a reply, which would disturb it."""
-        hello = self._engine.state.hello
-        if hello is None or self._engine.state.status not in {"idle", "ready"}:
-            self.tell(self.tr("Memory is measured once the engine is done."), "info")
-            return
-        state, threads = self._state, clamp_threads(None)
-
-        def done(record: BandwidthRecord | None) -> None:
-            self.page.toolbar.set_measuring(False)
-            self.tell(*outcome_words(record))
-            self.refresh_predictions()
-            self.bandwidth_known.emit()
-
-        def failed(error: Exception) -> None:
-            done(None)
-            if not isinstance(error, MemoryError):
-                raise error
-
-        self.page.toolbar.set_measuring(True)
-        tasks.run(
-            lambda: bandwidth_for(state, hello.cpu, threads, LARGE_BYTES, again=True),
-            done, failed, self,
-        )  # fmt: skip
+        self.page.set_fits(self.predictions.fits)
+        self.predictions.plan()
 
     @Slot()
     def refresh_predictions(self) -> None:
         """Plan anew: what predictions rest on was measured better."""
-        self._plan_anew()
-        self._plan()
+        self.predictions.refresh()
 
     def _budget_context(self) -> int:
         return int(self._settings.load_values()["n_ctx"] or _DEFAULT_CONTEXT)
@@ -304,81 +243,23 @@ class LibraryPresenter(QObject):
     def _say(self, key: str, sentence: str, severity: Severity) -> None:
         self.page.notices.show_notice(Notice(key, sentence, severity))
 
-    # --- predictions ---
+    # --- the engine ---
 
     @Slot()
     def _on_shown(self) -> None:
-        if time.monotonic() - self._planned_at > _STALE_S:
-            self._plan_anew()
+        self.predictions.forget_stale()
         self._scanner.scan()
-        self._plan()
+        self.predictions.plan()
 
     @Slot(object)
     def _on_engine(self, state: EngineState) -> None:
         loaded = state.path if state.model is not None else None
         if loaded != self._loaded:
             self._loaded = loaded
-            self._plan_anew()  # other memory is free now
+            self.predictions.forget()  # other memory is free now
             self._show()
         else:
-            self._plan()
-
-    def _plan_anew(self) -> None:
-        """Forget what was planned; figures stay on screen until there are new ones."""
-        self._fastest_bytes_per_s = 0.0
-        self._planned.clear()
-        self._planner.cancel()
-
-    @Slot()
-    def _plan(self) -> None:
-        """Plan what is not planned yet, if anybody looks; after the round that runs, if any."""
-        state = self._engine.state
-        hello = state.hello
-        if hello is None or state.status in {"stopped", "starting", "lost"}:
-            return
-        if not self.page.isVisible() or self._planner.is_planning:
-            return
-        wanted = [
-            entry
-            for group in self._scanner.arranged.groups
-            for entry in group.variants
-            if entry.usable and self._planned.get(str(entry.path)) != entry.stamp
-        ]
-        if not wanted:
-            return
-        self._asked = {str(entry.path): entry.stamp for entry in wanted}
-        self._planned_at = time.monotonic()
-        self._planner.plan(
-            PlanRequest(
-                hello=hello,
-                entries=wanted,
-                values={
-                    str(entry.path): self._settings.load_values(str(entry.path)) for entry in wanted
-                },
-                freed_bytes=self._freed_bytes(),
-                may_measure=state.status in {"idle", "ready"},
-                tuned=bool(self._settings.get("tune")),
-            )
-        )
-
-    @Slot(object)
-    def _on_planned(self, fits: dict[str, VariantFit]) -> None:
-        views = {key: fit_view(fit) for key, fit in fits.items()}
-        self._fits.update(views)
-        self._planned.update({key: self._asked[key] for key in fits})
-        self.page.set_fits(views)
-        fastest = max((fit.bandwidth_bytes_per_s or 0.0 for fit in fits.values()), default=0.0)
-        if fastest > self._fastest_bytes_per_s:
-            self._fastest_bytes_per_s = fastest
-            self.page.set_basis(self._basis, is_rough=self._is_rough)
-
-    @Slot(object)
-    def _on_machine(self, machine: Machine) -> None:
-        before, self._machine = self._machine, machine
-        if basis_line(machine) != basis_line(before):
-            self.page.set_basis(self._basis, is_rough=self._is_rough)
-            # What was planned with other figures is planned again, after this round.
-            self._planned.clear()
+            self.predictions.plan()
 
     # --- details ---
 

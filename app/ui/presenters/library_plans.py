@@ -37,8 +37,9 @@ class PlanRequest:
     """What a round of planning needs, gathered on the window's thread.
 
     ``values`` are the load settings by path, ``freed_bytes`` what unloading the present model
-    gives back. ``may_measure``: memory's bandwidth may be measured if it never was. ``tuned``:
-    models are loaded as they were measured to be fastest.
+    gives back. ``may_measure``: memory's bandwidth may be measured at each size at which it never
+    was, while the planner is told that it is quiet. ``tuned``: models are loaded as they were
+    measured to be fastest.
     """
 
     hello: Hello
@@ -69,6 +70,7 @@ class LibraryPlanner(QObject):
         self._state = state
         self._round = 0
         self._stop = threading.Event()
+        self._quiet = threading.Event()
         self.is_planning = False
         queued = Qt.ConnectionType.QueuedConnection
         self._some.connect(self._on_some, queued)
@@ -82,6 +84,13 @@ class LibraryPlanner(QObject):
         number, stop = self._round, self._stop
         tasks.run(lambda: self._work(number, stop, request), self._on_done, self._on_failed, self)
 
+    def set_quiet(self, quiet: bool) -> None:
+        """Tell whether memory may be measured now: nothing computes that it would disturb."""
+        if quiet:
+            self._quiet.set()
+        else:
+            self._quiet.clear()
+
     @Slot()
     def cancel(self) -> None:
         """End the round that runs."""
@@ -91,7 +100,12 @@ class LibraryPlanner(QObject):
 
     def _work(self, number: int, stop: threading.Event, request: PlanRequest) -> None:
         machines = Machines(
-            self._state, request.hello, may_measure=request.may_measure, tuned=request.tuned
+            self._state,
+            request.hello,
+            may_measure=request.may_measure,
+            tuned=request.tuned,
+            each_size=True,  # so that `plan` and the panel say the same of each file
+            quiet=self._quiet.is_set,
         )
         machine = machines.of(MOST_BYTES)
         if stop.is_set():

@@ -336,11 +336,16 @@ def _decode_words(fit: VariantFit) -> str:
     )
 
 
-def basis_line(machine: Machine | None, fastest_bytes_per_s: float | None = None) -> str:
+def basis_line(
+    machine: Machine | None, fastest_bytes_per_s: float | None = None, *, is_lower: bool = False
+) -> str:
     """Return what predictions rest on: device and bandwidth with its basis.
 
-    ``fastest_bytes_per_s`` is the most that a row rests on: a processor's cache may hold a part of
-    a small model, which is read faster than main memory.
+    Args:
+        machine: that was planned with.
+        fastest_bytes_per_s: the most that a row rests on: a processor's cache may hold a part of a
+            small model, which is read faster than main memory.
+        is_lower: of a small model's size nothing was measured.
     """
     if machine is None:
         return _tr("No predictions yet: the engine has not started")
@@ -360,6 +365,8 @@ def basis_line(machine: Machine | None, fastest_bytes_per_s: float | None = None
     fastest = format_bandwidth(fastest_bytes_per_s or 0.0)
     if not machine.accelerators and (fastest_bytes_per_s or 0.0) > rate * _FASTER:
         line += _tr(" · small models up to %1, partly from cache", fastest)
+    elif not machine.accelerators and is_lower:
+        line += _tr(" · small models may be faster, not measured yet")
     return line
 
 

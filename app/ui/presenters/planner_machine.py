@@ -8,6 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.state import StateFile
+from app.engine.bandwidth import MOST_BYTES, probe_size
 from app.engine.protocol import Hello, LoadOptions
 from app.engine.qt_client import EngineProcess
 from app.engine.threads import clamp_threads
@@ -15,7 +16,7 @@ from app.machine import bandwidth_for
 from app.machines import Machines
 from app.ui import tasks
 from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import Device, Machine
+from gguf_tools.machine import OF_LARGER, Device, Machine
 from inspector.planning import Engine
 
 __all__ = ["ThisMachine"]
@@ -43,7 +44,7 @@ class ThisMachine(QObject):
         self._freed_bytes = freed_bytes
         self._hello: Hello | None = None
         self._wanted = False
-        self._tried = False  # the bandwidth was measured, or could not be
+        self._tried: set[int] = set()  # sizes at which it was measured, or could not be
         self._given_up = False
         self._facts: ModelFacts | None = None
         self._options = LoadOptions()
@@ -97,7 +98,8 @@ class ThisMachine(QObject):
 
     @property
     def _bytes_per_token(self) -> int:
-        return (self._facts.bytes_read_per_token if self._facts is not None else None) or 0
+        read = None if self._facts is None else self._facts.bytes_read_per_token
+        return read or MOST_BYTES
 
     @Slot(object)
     def _on_engine(self, _state: object) -> None:
@@ -108,16 +110,20 @@ class ThisMachine(QObject):
         if machine != self.machine:
             self.machine = machine
             self.changed.emit()
-        if machine.cpu.bandwidth_basis != "measured":
+        cpu = machine.cpu
+        is_lower = OF_LARGER in cpu.bandwidth_note and not machine.accelerators
+        if cpu.bandwidth_basis != "measured" or is_lower:
             self._measure()
 
     def _measure(self) -> None:
-        """Measure main memory once, while the engine leaves it alone."""
-        hello = self._hello
-        if self._tried or hello is None or self._engine.state.status not in {"idle", "ready"}:
+        """Measure memory at the model's size once, while the engine leaves it alone."""
+        hello, size = self._hello, probe_size(self._bytes_per_token)
+        if size in self._tried or hello is None:
             return
-        self._tried = True
-        state, size = self._state, self._bytes_per_token
+        if self._engine.state.status not in {"idle", "ready"}:
+            return
+        self._tried.add(size)
+        state = self._state
         threads = clamp_threads(self._options.threads)
 
         def failed(error: Exception) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.data.bandwidths import (
     bandwidths_stamp,
+    disturbed_probes,
     keep_bandwidth,
     keep_decoded,
     kept_bandwidth,
@@ -172,6 +174,32 @@ def test_a_disturbed_probe_is_made_again_and_a_quiet_one_kept(state: StateFile) 
     quiet = BandwidthRecord(at_ms=2, threads=1, buffer_bytes=MIB, samples=(9e14,) * 4)
     keep_bandwidth(state, "cpu", quiet)
     assert bandwidth_for(state, "cpu", 1, MIB) == quiet
+
+
+def test_what_was_disturbed_below_main_memory_is_found(state: StateFile) -> None:
+    keep_bandwidth(state, "cpu", probe(20e9, 100 * MIB))
+    keep_bandwidth(state, "cpu", probe(20e9, 10 * MIB, waited=True))
+    keep_bandwidth(state, "cpu", probe(9e9, LARGE_BYTES, waited=True))
+    keep_bandwidth(state, "another cpu", probe(20e9, 20 * MIB, waited=True))
+    state.set_blob("bandwidth cpu | no threads | 2^20", b"{")
+    assert disturbed_probes(state, "cpu") == [(2, 10 * MIB)]
+    keep_bandwidth(state, "cpu", probe(21e9, 10 * MIB))
+    assert disturbed_probes(state, "cpu") == []
+
+
+def test_main_memory_is_not_read_again_beside_each_size(state: StateFile) -> None:
+    beside = bandwidth_for(state, "cpu", 1, MIB)
+    assert beside.large_bytes_per_s is not None
+    keep_bandwidth(state, "cpu", replace_threads(probe(20e9, LARGE_BYTES), 1))
+    alone = bandwidth_for(state, "cpu", 1, 4 * MIB)
+    kept = kept_probe(state, "cpu", 1, 4 * MIB)
+    assert kept is not None
+    assert kept.large_bytes_per_s is None
+    assert alone.large_bytes_per_s is not None  # as the other pages have it
+
+
+def replace_threads(record: BandwidthRecord, threads: int) -> BandwidthRecord:
+    return msgspec.structs.replace(record, threads=threads)
 
 
 def test_an_open_window_follows_what_another_process_measured(paths: Paths) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.data.probe import host_device
@@ -11,7 +12,7 @@ from app.machine import hardware_table
 from app.ui.presenters.library_views import basis_line
 from app.ui.presenters.status import plan_bandwidth
 from gguf_tools.facts import read_facts
-from gguf_tools.machine import Machine
+from gguf_tools.machine import Machine, bandwidth_how
 from gguf_tools.plan import make_plan
 from gguf_tools.settings import LoadSettings
 from inspector.planned import plan_record
@@ -37,6 +38,31 @@ def test_the_header_names_what_a_small_model_s_row_rests_on() -> None:
     assert basis_line(machine(9.55e9), 34e9) == (
         "Predicted for Some · main memory 9.55 GB/s measured · small models up to 34.0 GB/s, "
         "partly from cache"
+    )
+
+
+def test_a_small_model_s_size_that_was_not_measured_is_said_to_be_so() -> None:
+    assert basis_line(machine(9.55e9), 9.55e9, is_lower=True) == (
+        "Predicted for Some · main memory 9.55 GB/s measured · small models may be faster, "
+        "not measured yet"
+    )
+    # One that was measured says it better.
+    assert "not measured" not in basis_line(machine(9.55e9), 34e9, is_lower=True)
+
+
+def test_a_figure_of_larger_models_says_so_wherever_it_stands() -> None:
+    record = BandwidthRecord(
+        at_ms=1, threads=2, buffer_bytes=1 << 30, samples=(9e9,), of_larger=True
+    )
+    cpu = host_device(hardware_table(), "Some CPU", 2, record)
+    assert bandwidth_how(cpu.bandwidth_basis, cpu.bandwidth_note) == (
+        "measured for larger models: the processor's cache may read this one faster"
+    )
+    busy = host_device(
+        hardware_table(), "Some CPU", 2, msgspec.structs.replace(record, waited=True)
+    )
+    assert bandwidth_how(busy.bandwidth_basis, busy.bandwidth_note) == (
+        "measured while busy for larger models: the processor's cache may read this one faster"
     )
 
 
