@@ -20,6 +20,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
+from app.ui.restyle import Restyler
 from app.ui.stylesheet import stylesheet
 from resources.loader import read_bytes, read_text, resource_path
 
@@ -150,6 +151,19 @@ def _all_tokens(name: ThemeName) -> Mapping[str, QColor]:
     return _tokens(name, _file()[name])
 
 
+@lru_cache(maxsize=256)
+def _font(points: float, weight: QFont.Weight, *, code: bool) -> QFont:
+    """Return a font, made once: widgets ask for theirs at every paint and every layout."""
+    font = QFont("JetBrains Mono" if code else "Inter")
+    font.setStyleHint(QFont.StyleHint.Monospace if code else QFont.StyleHint.SansSerif)
+    font.setPointSizeF(points)
+    font.setWeight(weight)
+    font.setHintingPreference(QFont.HintingPreference.PreferVerticalHinting)
+    # Figures of equal width: numbers that change in place must not make their row tremble.
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font
+
+
 @dataclass(frozen=True, slots=True)
 class Theme:
     """A theme at a text size: immutable, so a paint or a stylesheet sees one state.
@@ -197,14 +211,7 @@ class Theme:
         code: bool = False,
     ) -> QFont:
         """Return a font of a design size (pixels), with tabular figures."""
-        font = QFont("JetBrains Mono" if code else "Inter")
-        font.setStyleHint(QFont.StyleHint.Monospace if code else QFont.StyleHint.SansSerif)
-        font.setPointSizeF(self.pt(size_px))
-        font.setWeight(weight)
-        font.setHintingPreference(QFont.HintingPreference.PreferVerticalHinting)
-        # Figures of equal width: numbers that change in place must not make their row tremble.
-        font.setFeature(QFont.Tag("tnum"), 1)
-        return font
+        return QFont(_font(self.pt(size_px), weight, code=code))
 
     @property
     def text_font(self) -> QFont:
@@ -270,6 +277,11 @@ def _marks() -> dict[str, str]:
     }
 
 
+@lru_cache(maxsize=4)
+def _sheet(theme: Theme) -> str:
+    return stylesheet(theme, _marks())
+
+
 @lru_cache(maxsize=1)
 def _load_fonts() -> None:
     """Register the shipped fonts, once in the life of the program."""
@@ -309,6 +321,7 @@ class ThemeManager(QObject):
         if not isinstance(app, QApplication):
             raise RuntimeError("make the QApplication before the theme")
         self._app = app
+        self._restyler = Restyler(app, self)
         _load_fonts()
         self._system_scale = _system_scale(
             QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
@@ -337,6 +350,11 @@ class ThemeManager(QObject):
     def text_size_percent(self) -> int:
         """Size of text as a share of the system's, in percent."""
         return self._percent
+
+    @property
+    def is_laying_on(self) -> bool:
+        """Tell whether widgets that are hidden still wait for the theme in force."""
+        return self._restyler.is_running
 
     def set_mode(self, mode: Mode) -> None:
         """Follow the system, or keep to one theme."""
@@ -377,4 +395,4 @@ class ThemeManager(QObject):
     def _lay_on(self) -> None:
         self._app.setFont(self._theme.text_font)
         self._app.setPalette(self._theme.palette())
-        self._app.setStyleSheet(stylesheet(self._theme, _marks()))
+        self._restyler.lay_on(_sheet(self._theme))

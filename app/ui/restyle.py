@@ -1,0 +1,87 @@
+"""Lays another style sheet on the whole program, each widget once: what is seen first.
+
+`QApplication.setStyleSheet` polishes every widget that a rule was ever looked up for, each with
+all that is in it: a widget as often as it is deep. So Qt's own round is kept empty, and made here
+instead: what is on screen at once, the rest in short slices between events.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Final
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
+
+__all__ = ["Restyler"]
+
+_SLICE_S: Final = 0.004
+_POLISHED: Final = Qt.WidgetAttribute.WA_WState_Polished
+
+
+class Restyler(QObject):
+    """Changes the application's style sheet without stopping the window."""
+
+    def __init__(self, app: QApplication, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._app = app
+        self._waiting: deque[QWidget] = deque()
+        self._timer = QTimer(self)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._go_on)
+
+    @property
+    def is_running(self) -> bool:
+        """Tell whether hidden widgets still wait for the sheet."""
+        return bool(self._waiting)
+
+    def lay_on(self, sheet: str) -> None:
+        """Let a sheet hold for all that is shown at once, and soon for what is hidden."""
+        app = self._app
+        if app.styleSheet() == sheet:
+            return
+        if not app.styleSheet():  # nothing was looked up yet: Qt's own round takes each once
+            app.setStyleSheet(sheet)
+            return
+        # The style forgets all that it has looked up, and with it whom it would polish anew.
+        style = app.style()
+        style.unpolish(app)
+        app.setStyleSheet(sheet)
+        style.polish(app)
+        # A widget comes after the one that it is in: it takes over its colours.
+        polished = [widget for widget in _all_widgets() if widget.testAttribute(_POLISHED)]
+        self._waiting = deque(widget for widget in polished if not widget.isVisible())
+        for widget in polished:
+            if widget.isVisible():
+                _polish(widget)
+        self._go_on()
+
+    @Slot()
+    def _go_on(self) -> None:
+        end = time.perf_counter() + _SLICE_S
+        while self._waiting and time.perf_counter() < end:
+            widget = self._waiting.popleft()
+            if isValid(widget):
+                _polish(widget)
+        if not self._waiting:
+            self._timer.stop()
+        elif not self._timer.isActive():
+            self._timer.start()
+
+
+def _all_widgets() -> list[QWidget]:
+    """Return all widgets, each after the one that it is in."""
+    found: list[QWidget] = []
+    for top in QApplication.topLevelWidgets():
+        if top.parentWidget() is None:  # others are found below their parents
+            found.append(top)
+            found.extend(top.findChildren(QWidget))
+    return found
+
+
+def _polish(widget: QWidget) -> None:
+    """Apply the rules anew, as Qt does it after a change of the sheet."""
+    widget.style().polish(widget)
+    QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
