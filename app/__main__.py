@@ -15,13 +15,18 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run what the arguments ask for and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    early = None
+    if arguments[:1] == ["--worker"]:
+        from app.early_input import EarlyInput
+
+        early = EarlyInput()  # before anything that takes time to import
     from app.small_files import keep_private
 
     keep_private()
-    if arguments[:1] == ["--worker"]:
+    if early is not None:
         from app.engine.worker import main as worker
 
-        return worker()
+        return worker(early)
     if arguments[:1] == ["--template-child"]:
         from app.engine.templates.child import main as template_child
 

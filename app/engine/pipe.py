@@ -1,4 +1,4 @@
-"""The worker's end of the pipe: a way out, and a thread that reads requests."""
+"""The worker's end of the pipe: a way out, and a thread that takes requests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from app.early_input import Came, EarlyInput
 from app.engine.protocol import (
     Bench,
     Cancel,
@@ -32,7 +33,9 @@ from app.engine.protocol import (
 
 __all__ = ["Inbox", "Outbox"]
 
-_LAST_CHANCE_S = 2.0
+# For a load or an evaluation that notices that it is to stop, and for freeing the model in order;
+# what is in the middle of something longer ends with the process.
+_LAST_CHANCE_S = 1.0
 # These keep the engine for as long as they take, and others are refused meanwhile; the rest is
 # done in a moment, so what comes after it waits its turn.
 _LONG = (Load, DryRun, Generate, Bench, Score, Quantize, Tune)
@@ -64,15 +67,21 @@ class Outbox:
 
 
 class Inbox:
-    """Reads requests in a thread, so that a cancel is heard while the model computes.
+    """Takes requests in a thread, so that a cancel is heard while the model computes.
 
+    ``early`` has read stdin since the process began, and ends the process with it until `start`.
     ``on_cancel(target)`` is called in that thread. Small requests are put into `small`, the others
     into `queue`; after the end of input `queue` gives None.
     """
 
     def __init__(
-        self, outbox: Outbox, on_cancel: Callable[[int], None], on_end: Callable[[], None]
+        self,
+        early: EarlyInput,
+        outbox: Outbox,
+        on_cancel: Callable[[int], None],
+        on_end: Callable[[], None],
     ) -> None:
+        self._early = early
         self.queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self.small: queue.SimpleQueue[CountTokens | QueryMemory] = queue.SimpleQueue()
         self.busy_id: int | None = None  # the long request that runs or is about to
@@ -83,19 +92,18 @@ class Inbox:
 
     def start(self) -> None:
         """Begin to read."""
-        threading.Thread(target=self._read, name="requests", daemon=True).start()
+        came = self._early.take()
+        threading.Thread(target=self._read, args=(came,), name="requests", daemon=True).start()
 
-    def _read(self) -> None:
+    def _read(self, came: Came) -> None:
         splitter = LineSplitter()
         try:
-            while data := os.read(0, 1 << 16):
+            while data := came.get():
                 for line in splitter.feed(data):
                     self._take(line)
         except ProtocolError as error:
             # Past an overlong line nothing can be trusted.
             print(f"requests can't be read any more: {error}", file=sys.stderr)
-        except OSError:
-            pass
         self.queue.put(None)
         self._on_end()
         time.sleep(_LAST_CHANCE_S)

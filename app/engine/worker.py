@@ -14,6 +14,7 @@ import threading
 import traceback
 from pathlib import Path
 
+from app.early_input import EarlyInput
 from app.engine.faults import Faults
 from app.engine.interface import Aborted, Engine, EngineFailure
 from app.engine.launch import FAKE_ENGINE_VARIABLE, asked_remotes
@@ -59,9 +60,9 @@ __all__ = ["Worker", "main"]
 
 
 class Worker:
-    """Serves requests until its input ends."""
+    """Serves the requests that come, until their end."""
 
-    def __init__(self, engine: Engine, outbox: Outbox) -> None:
+    def __init__(self, engine: Engine, outbox: Outbox, early: EarlyInput) -> None:
         self._engine = engine
         self._outbox = outbox
         self._renderer = TemplateRenderer()
@@ -72,7 +73,7 @@ class Worker:
         self._scratch: str | None = None  # a variant that is being written
         self._lock = threading.Lock()
         self._cancelled: set[int] = set()
-        self._inbox = Inbox(outbox, self._cancel, self._end)
+        self._inbox = Inbox(early, outbox, self._cancel, self._end)
 
     # --- in the reading thread ---
 
@@ -278,8 +279,8 @@ def _in_a_line(error: Exception) -> str:
     return words or type(error).__name__
 
 
-def main() -> int:
-    """Run a worker on this process's standard streams."""
+def main(early: EarlyInput) -> int:
+    """Run a worker on this process's standard streams; ``early`` reads stdin already."""
     outbox = Outbox(claim_stdout())
     faulthandler.enable(sys.stderr)
     # Ctrl+C in a terminal reaches the whole group; the client decides what it means.
@@ -294,5 +295,5 @@ def main() -> int:
         from app.engine.backend.engine import LlamaEngine
 
         engine = LlamaEngine(asked_remotes())
-    Worker(engine, outbox).run()
+    Worker(engine, outbox, early).run()
     return 0

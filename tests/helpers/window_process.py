@@ -27,7 +27,7 @@ __all__ = ["WindowProcess"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60.0
-_LEAVE_S = 45.0  # a worker that is still being started finds out late that nobody is there
+_LEAVE_S = 6.0  # a second, if the machine is not busy
 
 
 class WindowProcess:
