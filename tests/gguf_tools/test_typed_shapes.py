@@ -226,4 +226,4 @@ def test_the_header_says_what_a_file_would() -> None:
     assert header.integer("llama.vocab_size") == 128_256
     assert header.value("llama.feed_forward_length") == [8192] * 16
     assert header.number("llama.attention.layer_norm_rms_epsilon") == pytest.approx(1e-5, rel=1e-6)
-    assert header.text("general.name") == "1.24 B"
+    assert header.text("general.name") == "1.24B"
