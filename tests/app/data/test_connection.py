@@ -17,7 +17,7 @@ from app.data import files, recovery
 from app.data.connection import close_writer, was_left_open
 from app.data.conversations import ConversationStore
 from app.data.migrations import current_version
-from tests.app.data.test_conversations import make_chat
+from tests.helpers.store_files import make_chat
 
 _READER = """
 import sys
