@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["grouped", "percent"]
+__all__ = ["grouped", "numbered", "percent"]
 
 
 def grouped(value: int) -> str:
@@ -22,3 +22,11 @@ def grouped(value: int) -> str:
 def percent(share: float) -> str:
     """Return a share (0 to 1) as whole percent, without the sign."""
     return grouped(round(share * 100))
+
+
+def numbered(count: int, one: str, many: str) -> str:
+    """Return the words for a count: ``one`` for 1, else ``many``, in which %n is the number.
+
+    So `tr()` takes two whole sentences, and no text reads "1 tokens".
+    """
+    return one if count == 1 else many.replace("%n", grouped(count))

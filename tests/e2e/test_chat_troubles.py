@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 from app.data.conversations import ConversationStore
 from app.engine.protocol import Fault
@@ -192,30 +195,110 @@ def test_what_was_free_is_looked_at_as_long_as_the_engine_lives(
     assert len(looks) == after
 
 
-def test_message_that_is_too_long_keeps_its_way_out(open_program: Open, tmp_path: Path) -> None:
-    path = write_tiny_model(tmp_path / "tiny.gguf")
-    program = open_program(path).ready()
+def _small(program: Program) -> Program:
+    """Load the model again with a context of 512 tokens."""
     program.app.models.reload({"n_ctx": 512})
     program.until(lambda: program.app.engine.state.status != "ready")
-    program.ready()
-    program.send("word " * 500)
-    program.answered()
-    reply = program.app.controller.path[-1]
-    assert reply.state == "failed"
-    assert "room for the reply; the model has 512" in (reply.stop_reason or "")
-    program.qtbot.wait(600)  # the empty draft is counted and the chat read again
+    return program.ready()
+
+
+def _way_out(program: Program) -> QPushButton:
+    """Wait for what is offered where something does not fit."""
+    program.until(lambda: program.app.window.chat.overflow.bar is not None)
     bar = program.app.window.chat.overflow.bar
     assert bar is not None
-    way_out = bar.buttons()[0]
-    assert way_out.text().startswith("Context to ")
-    way_out.click()
+    button = bar.buttons()[0]
+    assert button.text().startswith("Context to ")
+    return button
+
+
+def _enlarge(program: Program) -> None:
+    """Take the way out, and wait for the model."""
+    _way_out(program).click()
     program.until(lambda: program.app.engine.state.status != "ready")
     program.ready()
     model = program.app.engine.state.model
     assert model is not None
     assert model.n_ctx > 512
     program.until(lambda: program.app.window.chat.overflow.bar is None)
-    program.app.controller.regenerate(reply.id)
-    program.until(lambda: program.app.controller.path[-1].id != reply.id)
+
+
+@pytest.mark.parametrize("pause_ms", [0, 800], ids=["at once", "after it was counted"])
+def test_message_that_is_too_long_is_told_before_it_is_sent(
+    open_program: Open, tmp_path: Path, pause_ms: int
+) -> None:
+    program = _small(open_program(write_tiny_model(tmp_path / "tiny.gguf")).ready())
+    composer, text = program.app.window.chat.composer, "word " * 500
+    composer.set_text(text)
+    program.qtbot.wait(pause_ms)
+    QTest.keyClick(composer.edit, Qt.Key.Key_Return)
+    _way_out(program)
+    program.settle()
+    assert composer._send.isEnabled() is False
+    assert program.app.controller.path == ()
+    assert composer.text() == text
+    _enlarge(program)
+    program.until(composer._send.isEnabled)
+    assert composer.text() == text
+    assert program.app.controller.path == ()  # it is sent when Send is pressed, not by itself
+    QTest.keyClick(composer.edit, Qt.Key.Key_Return)
+    program.until(lambda: len(program.app.controller.path) == 2)
     program.answered()
-    assert program.app.controller.path[-1].state != "failed"
+    assert program.texts()[0] == text.strip()
+    reply = program.app.controller.path[-1]
+    assert reply.state != "failed"
+
+
+def test_a_long_draft_that_fits_is_sent_once_it_was_counted(
+    open_program: Open, tmp_path: Path
+) -> None:
+    program = _small(open_program(write_tiny_model(tmp_path / "tiny.gguf")).ready())
+    composer = program.app.window.chat.composer
+    composer.set_text("word " * 60)
+    QTest.keyClick(composer.edit, Qt.Key.Key_Return)
+    program.until(lambda: len(program.app.controller.path) == 2)
+    assert composer.text() == ""
+    program.answered()
+    assert len(program.app.controller.path) == 2
+
+
+def test_a_draft_that_is_changed_before_it_was_counted_is_not_sent(
+    open_program: Open, tmp_path: Path
+) -> None:
+    program = _small(open_program(write_tiny_model(tmp_path / "tiny.gguf")).ready())
+    composer = program.app.window.chat.composer
+    composer.set_text("word " * 60)
+    composer.send_requested.emit(composer.text())
+    composer.insert_text("and more")
+    program.qtbot.wait(1000)
+    assert program.app.controller.path == ()
+    assert composer.text().endswith("and more")
+
+
+def test_turn_that_was_refused_keeps_its_way_out_also_after_a_restart(
+    open_program: Open, tmp_path: Path
+) -> None:
+    model = write_tiny_model(tmp_path / "tiny.gguf")
+    program = _small(open_program(model).ready())
+    program.app.controller.send("word " * 500)  # as an edit or another version comes to the engine
+    program.until(lambda: len(program.app.controller.path) == 2)
+    program.answered()
+    reply = program.app.controller.path[-1]
+    assert reply.state == "failed"
+    assert "room for the reply; the model has 512" in (reply.stop_reason or "")
+    program.qtbot.wait(600)  # the empty draft is counted and the chat read again
+    _way_out(program)
+    program.app.window.chat.composer.set_text("short")
+    program.qtbot.wait(600)
+    program.app.window.chat.composer.set_text("")
+    conversation = reply.conversation_id
+    program.close()
+
+    again = open_program(model).ready()
+    again.app.controller.open(conversation)
+    again.until(lambda: len(again.app.controller.path) == 2)
+    _enlarge(again)
+    again.app.controller.regenerate(reply.id)
+    again.until(lambda: again.app.controller.path[-1].id != reply.id)
+    again.answered()
+    assert again.app.controller.path[-1].state != "failed"

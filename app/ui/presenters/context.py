@@ -14,6 +14,7 @@ from app.engine.protocol import (
     ChatPrompt,
     Counted,
     EngineMessage,
+    Failed,
     Measured,
     PromptFit,
 )
@@ -23,8 +24,9 @@ from app.ui.chat_controller import ChatController
 from app.ui.chat_prompt import chat_prompt, message_content
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
+from app.ui.presenters.context_offer import overflow_of
 from app.ui.reply_runner import FinishedReply
-from app.ui.shell.views import Choice, ContextUse, DraftFacts, Overflow
+from app.ui.shell.views import ContextUse, DraftFacts, Overflow
 
 __all__ = ["ContextPresenter"]
 
@@ -75,6 +77,9 @@ class ContextPresenter(QObject):
         self._draft_measure_id = 0
         self._file_counts: dict[int, str] = {}  # requests, and the files they count
         self._overflow: Overflow | None = None
+        self._is_blocked = False  # by it: the draft can't be sent so
+        self._is_checked = False  # the draft was counted as it is now
+        self._is_wanted = False  # it is to be sent as soon as it was
         self._unfit: tuple[str, PromptFit] | None = None  # a reply that failed for its prompt
         self._leaf: str | None = None  # last message of the branch that was measured
         self._draft_tokens: int | None = None
@@ -84,7 +89,7 @@ class ContextPresenter(QObject):
         self._timer.timeout.connect(self._count)
         engine.message.connect(self._on_message)
         window.chat.composer.send_requested.connect(self.send)
-        window.chat.composer.draft_changed.connect(self._timer.start)
+        window.chat.composer.draft_changed.connect(self._on_draft_changed)
         window.chat.overflow.chosen.connect(self._on_choice)
         controller.views_changed.connect(self._on_views)
         controller.reply_failed.connect(self._on_reply_failed)
@@ -95,6 +100,7 @@ class ContextPresenter(QObject):
 
     def refresh(self) -> None:
         """Find out how much of the window the conversation on screen takes."""
+        self._is_checked = self._is_wanted = False
         self._rest()
         self._branch_tokens = 0  # one reply alone stays in the cache
         self._leaf = self._controller.path[-1].id if self._controller.path else None
@@ -204,6 +210,7 @@ class ContextPresenter(QObject):
             self.draft_told.emit(tokens or None, None)
             if not is_tight or not tokens:
                 self._rest()
+            self._on_checked()
 
     def _show_draft(self) -> float | None:
         """Show the draft's figures; return the share of the window after sending."""
@@ -253,12 +260,26 @@ class ContextPresenter(QObject):
             reused = message.reusable_tokens
             self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
             self._tell(message.fit)
+            self._on_checked()
+        elif isinstance(message, Failed) and message.id in {self._count_id, self._draft_measure_id}:
+            self._on_checked()  # the engine will say of the turn itself what is wrong
         elif isinstance(message, Measured) and message.id == self._measure_id:
             self._used_tokens = message.fit.prompt_tokens
             self.is_counted = True
             self._show_gauge()
+            self._see_refused(message.fit)
 
     # --- overflow ---
+
+    def _see_refused(self, fit: PromptFit) -> None:
+        """What was refused once is offered its ways out again, also after the next start."""
+        last = self._controller.path[-1] if self._controller.path else None
+        if fit.problem is None or last is None or last.id != self._leaf:
+            return
+        if last.role == "user" or last.state == "failed":
+            self._unfit = (last.id, fit)
+            if not self._draft_tokens:
+                self._rest()
 
     def _tell(self, fit: PromptFit) -> None:
         here = self._controller.conversation
@@ -270,50 +291,48 @@ class ContextPresenter(QObject):
         else:
             self._set_overflow(None)
 
-    def _offer(self, fit: PromptFit, *, blocked: bool) -> None:
-        if fit.problem == "system_too_long":
-            text = self.tr(
-                "The system prompt alone takes {0} of {1} tokens; shorten it or raise the context."
-            ).format(f"{fit.system_tokens:,}", f"{fit.n_ctx:,}")
-        elif fit.problem is not None:
-            text = self.tr(
-                "This needs a context of {0} tokens: {1} for what is sent, the rest as room for "
-                "the reply; the model has {2}."
-            ).format(f"{fit.needed_tokens:,}", f"{fit.prompt_tokens:,}", f"{fit.n_ctx:,}")
-        else:
-            text = self.tr(
-                "With this message the {0} oldest ones ({1} tokens) leave the model's memory."
-            ).format(f"{len(fit.dropped):,}", f"{fit.dropped_tokens:,}")
-        choices = []
-        if fit.problem is None and blocked:
-            choices.append(Choice("send", self.tr("Send without them"), "primary"))
-        model = self._engine.state.model
-        wanted = fit.needed_tokens or fit.n_ctx * 2
-        if model is not None:
-            wanted = max(wanted, fit.n_ctx * 2)
-            if model.n_ctx_train:
-                wanted = min(wanted, model.n_ctx_train)
-            if wanted > model.n_ctx:
-                choices.append(
-                    Choice(f"context:{wanted}", self.tr("Context to {0}").format(f"{wanted:,}"))
-                )
-                if model.type_k == "f16":
-                    choices.append(
-                        Choice(
-                            f"cache:{wanted}",
-                            self.tr("Context to {0} with a q8_0 cache").format(f"{wanted:,}"),
-                            tooltip=self.tr("About the memory of today's f16 cache."),
-                        )
-                    )
-        if self._controller.path and fit.problem != "message_too_long":
-            choices.append(Choice("summary", self.tr("New chat with a summary")))
-        self._set_overflow(Overflow(text, tuple(choices), "error" if fit.problem else "warning"))
+    def _offer(self, fit: PromptFit, *, blocked: bool, of_draft: bool = True) -> None:
+        """Say what does not fit: the draft (``blocked``: it is not sent so), or a refused turn."""
+        overflow = overflow_of(
+            fit, self._engine.state.model, blocked=blocked, has_chat=bool(self._controller.path)
+        )
+        self._set_overflow(overflow, blocks=blocked and of_draft)
 
     @Slot(str)
     def send(self, text: str) -> None:
-        """Send the draft, unless the user wanted to be asked before turns are left out."""
-        if self._overflow is None or self._settings.get("overflow") != "ask":
+        """Send the draft, unless it does not fit; one that may not is measured first.
+
+        So it is also where the user wanted to be asked before turns are left out.
+        """
+        if self._is_blocked:
+            return
+        if not self._is_checked and self._may_overflow():
+            self._is_wanted = True
+            self._timer.stop()
+            self._count()
+        else:
             self._chat.send(text)
+
+    def _may_overflow(self) -> bool:
+        """Tell whether a draft that was not counted might not fit: a token is a byte or more."""
+        n_ctx, state = self._n_ctx(), self._engine.state
+        if n_ctx is None or state.status != "ready" or self._controller.runner.is_running:
+            return False
+        content = message_content(self._chat.draft, self._chat.attachments)
+        return self._used_tokens + len(content.encode()) > n_ctx * _MIN_MEASURED_SHARE
+
+    @Slot()
+    def _on_draft_changed(self) -> None:
+        self._is_checked = self._is_wanted = False
+        self._count_id = self._draft_measure_id = 0  # what is on its way is of another draft
+        self._timer.start()
+
+    def _on_checked(self) -> None:
+        """The draft on screen was found to fit, or not; Send may have been pressed for it."""
+        self._is_checked = True
+        wanted, self._is_wanted = self._is_wanted, False
+        if wanted and not self._is_blocked:
+            self._chat.send(self._chat.draft)
 
     def _rest(self) -> None:
         """Nothing is wrong with the draft: say what the message above it lacks, or nothing."""
@@ -324,11 +343,13 @@ class ContextPresenter(QObject):
             and path[-1].id == unfit[0]
             and unfit[1].n_ctx == self._n_ctx()
         ):
-            self._offer(unfit[1], blocked=True)  # trying again alone would fail again
+            self._offer(unfit[1], blocked=True, of_draft=False)  # alone it would fail again
         else:
             self._set_overflow(None)
 
-    def _set_overflow(self, overflow: Overflow | None) -> None:
+    def _set_overflow(self, overflow: Overflow | None, *, blocks: bool = False) -> None:
+        self._is_blocked = blocks
+        self._window.chat.composer.set_blocked(blocks)
         if overflow != self._overflow:
             self._overflow = overflow
             self._window.chat.overflow.set_overflow(overflow)
@@ -351,4 +372,4 @@ class ContextPresenter(QObject):
         failed = finished.failed
         if failed is not None and failed.fit is not None:
             self._unfit = (finished.message_id, failed.fit)
-            self._offer(failed.fit, blocked=True)
+            self._offer(failed.fit, blocked=True, of_draft=False)

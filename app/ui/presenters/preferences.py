@@ -109,6 +109,7 @@ class PreferencesPresenter(QObject):
             self._themes.set_text_size(value)
         elif key == "send_key":
             self._window.chat.composer.set_send_key(value)
+            self._transcript.send_key = value
         elif key == "transcript_width":
             self._transcript.set_column_width(value)
             self._window.chat.set_column_width(value)

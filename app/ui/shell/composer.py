@@ -9,10 +9,8 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -21,8 +19,10 @@ from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper
 from app.ui.look import set_look
 from app.ui.numbers import grouped
+from app.ui.send_keys import SendKey, line_hint, send_name
 from app.ui.shell.bars import Bar
-from app.ui.shell.draft_edit import DraftEdit, SendKey, has_long_line
+from app.ui.shell.chip import Chip
+from app.ui.shell.draft_edit import DraftEdit, has_long_line
 from app.ui.shell.draft_figures import draft_figures
 from app.ui.shell.focus import COMPOSER_NAME, hand_focus_on, return_focus
 from app.ui.shell.shrinkable import Shrinkable
@@ -65,6 +65,7 @@ class Composer(QFrame):
         self._generating = False
         self._since_stop = QElapsedTimer()
         self._unavailable: str | None = None
+        self._blocked = False
         self._elsewhere = ""
         self._attachments: tuple[AttachmentChip, ...] = ()
         self._offer: Bar | None = None
@@ -162,6 +163,12 @@ class Composer(QFrame):
         self._unavailable = reason
         self._refresh()
 
+    def set_blocked(self, blocked: bool) -> None:
+        """Keep the draft from being sent until what stands above it is chosen."""
+        if blocked != self._blocked:
+            self._blocked = blocked
+            self._refresh_button()
+
     def set_elsewhere(self, addresses: str) -> None:
         """Name other computers that the model runs on, empty for none: what is sent goes there."""
         self._elsewhere = addresses
@@ -189,7 +196,9 @@ class Composer(QFrame):
                 widget.hide()
                 widget.deleteLater()
         for chip in chips:
-            self._flow.addWidget(self._chip(chip))
+            widget = Chip(chip, self._themes, self._chips)
+            widget.removed.connect(self.attachment_removed)
+            self._flow.addWidget(widget)
         self._chip_room.setVisible(bool(chips))
         self._refresh()
 
@@ -202,39 +211,6 @@ class Composer(QFrame):
         # Not signal to signal: Qt's list of strings is another type than Python's list.
         dialog.filesSelected.connect(lambda paths: self.files_added.emit(list(paths)))
         dialog.open()
-
-    def _chip(self, chip: AttachmentChip) -> QWidget:
-        theme = self._themes.theme
-        frame = QFrame(self._chips)
-        frame.setObjectName("chip")
-        name = ElidedLabel(chip.name, frame, Qt.TextElideMode.ElideMiddle)
-        name.setMaximumWidth(theme.px(220))
-        note = QLabel(frame)
-        note.setProperty("kind", "error" if chip.problem else "faint")
-        if chip.problem:
-            note.setText(self.tr("can't be sent"))
-        elif chip.tokens is not None:
-            many = self.tr("%1 tokens").replace("%1", grouped(chip.tokens))
-            note.setText(self.tr("1 token") if chip.tokens == 1 else many)
-        else:
-            note.setText(self.tr("counting…"))
-        frame.setToolTip(chip.problem or chip.name)
-        frame.setAccessibleName(f"{chip.name}, {chip.problem or note.text()}")
-        cross = QToolButton(frame)
-        cross.setProperty("kind", "flat")
-        cross.setToolTip(self.tr("Remove"))
-        cross.setAccessibleName(self.tr("Remove %1").replace("%1", chip.name))
-        IconKeeper(cross, self._themes, "close", "dim", 11)
-        cross.clicked.connect(
-            lambda _checked=False, key=chip.key: self.attachment_removed.emit(key)
-        )
-        row = QHBoxLayout(frame)
-        row.setContentsMargins(theme.px(9), theme.px(2), theme.px(2), theme.px(2))
-        row.setSpacing(theme.px(7))
-        row.addWidget(name)
-        row.addWidget(note)
-        row.addWidget(cross)
-        return frame
 
     # --- drops ---
 
@@ -262,7 +238,7 @@ class Composer(QFrame):
     # --- inner ---
 
     def _can_send(self) -> bool:
-        if self._generating or self._obstacle() is not None:
+        if self._generating or self._blocked or self._obstacle() is not None:
             return False
         return bool(self._attachments) or self._has_text()
 
@@ -363,10 +339,12 @@ class Composer(QFrame):
                 hand_focus_on(self._send)
             self._send.setEnabled(enabled)
         if not self._generating:
-            key = "Ctrl+Enter" if self._edit.send_key == "ctrl_enter" else "Enter"
-            self._send.setToolTip(
-                self._obstacle() or self.tr("Send the message (%1)").replace("%1", key)
-            )
+            key = self._edit.send_key
+            hint = self.tr("Send the message (%1; %2)").replace("%1", send_name(key))
+            hint = hint.replace("%2", line_hint(key))
+            if self._blocked:
+                hint = self.tr("The message does not fit the context: choose above what to do.")
+            self._send.setToolTip(self._obstacle() or hint)
 
     def _show_figures(self) -> None:
         text, short, token = self._facts

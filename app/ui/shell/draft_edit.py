@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
+from app.ui.send_keys import SendKey, is_enter, sends
 from app.ui.theme import ThemeManager
 
-__all__ = ["LARGE_PASTE_CHARS", "LONGEST_LINE_CHARS", "DraftEdit", "SendKey", "has_long_line"]
-
-SendKey: TypeAlias = Literal["enter", "ctrl_enter"]
+__all__ = ["LARGE_PASTE_CHARS", "LONGEST_LINE_CHARS", "DraftEdit", "has_long_line"]
 
 MOST_LINES = 10
 LARGE_PASTE_CHARS = 50_000
 # Qt lays a paragraph out as a whole at every keystroke: a line this long makes typing lag.
 LONGEST_LINE_CHARS = 20_000
-
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class DraftEdit(QPlainTextEdit):
@@ -79,11 +75,11 @@ class DraftEdit(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Send, break the line, or edit the last message."""
-        key, modifiers = event.key(), event.modifiers()
-        if key in _ENTER:
-            self._on_enter(modifiers)
+        if is_enter(event):
+            self._on_enter(event)
             return
-        if key == Qt.Key.Key_Up and not modifiers and self.document().isEmpty():
+        is_up = event.key() == Qt.Key.Key_Up and not event.modifiers()
+        if is_up and self.document().isEmpty():
             self.edit_last_pressed.emit()
             return
         super().keyPressEvent(event)
@@ -125,11 +121,8 @@ class DraftEdit(QPlainTextEdit):
             self._fit_height()
             self._fit_hint()
 
-    def _on_enter(self, modifiers: Qt.KeyboardModifier) -> None:
-        control = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
-        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
-        sends = control if self._send_key == "ctrl_enter" else not shift
-        if sends:
+    def _on_enter(self, event: QKeyEvent) -> None:
+        if sends(event, self._send_key):
             self.send_pressed.emit()
         else:
             self.insertPlainText("\n")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
+from app.ui.elide import ElidedLabel
+from app.ui.send_keys import is_enter, line_hint, send_name, sends
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.rows import Row
@@ -14,7 +16,7 @@ __all__ = ["EditorRow"]
 
 
 class _Edit(QPlainTextEdit):
-    """Text to be changed; Ctrl+Enter sends and Esc gives up."""
+    """Text to be changed; the key that sends a draft ends it, and Esc gives up."""
 
     def __init__(self, owner: EditorRow) -> None:
         super().__init__(owner)
@@ -25,13 +27,21 @@ class _Edit(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Send, give up, or type."""
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._owner.save()
+        if is_enter(event):
+            if self._owner.ends_edit(event):
+                self._owner.save()
+            else:
+                self.insertPlainText("\n")
+                self.ensureCursorVisible()
         elif event.key() == Qt.Key.Key_Escape:
             self._owner.cancel()
         else:
             super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Say the keys anew: their setting may have been changed while the editor was open."""
+        super().focusInEvent(event)
+        self._owner.tell_keys()
 
 
 class EditorRow(QWidget):
@@ -50,7 +60,8 @@ class EditorRow(QWidget):
         self.save_button.clicked.connect(self.save)
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.clicked.connect(self.cancel)
-        self.save_button.setToolTip(self.tr("Ctrl+Enter"))
+        self.hint = ElidedLabel("", self)
+        self.hint.setProperty("kind", "faint")
         self.cancel_button.setToolTip(self.tr("Esc"))
         self.edit.textChanged.connect(self._on_changed)
 
@@ -71,6 +82,20 @@ class EditorRow(QWidget):
         cursor.movePosition(cursor.MoveOperation.End)
         self.edit.setTextCursor(cursor)
         self._entry = entry
+        self.save_button.setEnabled(bool(self.edit.toPlainText().strip()))
+        self.tell_keys()
+
+    def ends_edit(self, event: QKeyEvent) -> bool:
+        """Tell whether Enter, pressed so, hands the text over."""
+        return sends(event, self._host.send_key)
+
+    def tell_keys(self) -> None:
+        """Say which key does what."""
+        key = self._host.send_key
+        own = self._entry is not None and self._entry.view.role == "user"
+        text = self.tr("%1 sends") if own else self.tr("%1 saves")
+        self.hint.setText(f"{text.replace('%1', send_name(key))}, {line_hint(key)}")
+        self.save_button.setToolTip(send_name(key))
 
     def unbind(self) -> None:
         """Let go of the row; what was typed stays in the entry."""
@@ -102,6 +127,8 @@ class EditorRow(QWidget):
         self.cancel_button.setGeometry(
             width - pad - size.width() - style.px(8) - other.width(), top, other.width(), high
         )
+        room = self.cancel_button.x() - 2 * style.px(8) - pad
+        self.hint.setGeometry(pad + style.px(2), top, max(room, 0), high)
         self._height = top + high + pad
         return self._height
 
@@ -119,13 +146,14 @@ class EditorRow(QWidget):
         if self._entry is None or self._row is None:
             return
         self._entry.draft = self.edit.toPlainText()
+        self.save_button.setEnabled(bool(self._entry.draft.strip()))
         before = self._height
         if self.height_at(self.width()) != before:
             self._host.row_resized(self._row)
 
     def save(self) -> None:
-        """Hand the new text over."""
-        if self._entry is not None:
+        """Hand the new text over, if there is any."""
+        if self._entry is not None and self.save_button.isEnabled():
             self._host.act("save_edit", self._entry.view.id, self.edit.toPlainText())
 
     def cancel(self) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QWidget
 
+from app.ui.send_keys import SendKey
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.formula import FormulaService
 from app.ui.transcript.highlight import Highlighter
@@ -22,6 +23,10 @@ class RowHost(Protocol):
     @property
     def style_in_force(self) -> Style:
         """Fonts and colours to draw with."""
+
+    @property
+    def send_key(self) -> SendKey:
+        """The key that ends an edit."""
 
     @property
     def formulas(self) -> FormulaService:

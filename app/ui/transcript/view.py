@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFrame, QWidget
 
+from app.ui.send_keys import SendKey
 from app.ui.theme import ThemeManager
 from app.ui.transcript.acts import Acts
 from app.ui.transcript.announce import announce
@@ -75,6 +76,7 @@ class Transcript(QAbstractScrollArea):
         self._flow = Flow()
         self._column_width = _COLUMN_WIDTH
         self._last_reply = ""
+        self.send_key: SendKey = "enter"  # ends an edit, as it sends a draft
         self._updating = False
         self._place_height = 0
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QLocale
 
-from app.ui.numbers import grouped, percent
+from app.ui.numbers import grouped, numbered, percent
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +25,11 @@ def test_shares_are_whole_percent() -> None:
     QLocale.setDefault(QLocale.c())
     assert percent(0.6419) == "64"
     assert percent(12.5) == "1,250"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 tokens"), (1, "a token"), (2, "2 tokens"), (1234, "1,234 tokens")]
+)
+def test_one_has_words_of_its_own(count: int, words: str) -> None:
+    QLocale.setDefault(QLocale.c())
+    assert numbered(count, "a token", "%n tokens") == words

@@ -75,7 +75,22 @@ def test_the_other_key_can_send(qtbot: QtBot, composer: Composer) -> None:
     assert sent == []
     QTest.keyClick(composer.edit, Qt.Key.Key_Enter, Qt.KeyboardModifier.ControlModifier)
     assert sent == ["one\n"]
-    assert "Ctrl+Enter" in send_button(composer).toolTip()
+    assert "Ctrl+Enter; Enter breaks the line" in send_button(composer).toolTip()
+
+
+def test_a_draft_that_does_not_fit_is_kept_and_not_sent(qtbot: QtBot, composer: Composer) -> None:
+    sent: list[str] = []
+    composer.send_requested.connect(sent.append)
+    composer.set_text("much")
+    assert "Enter; Shift+Enter breaks the line" in send_button(composer).toolTip()
+    composer.set_blocked(True)
+    assert not send_button(composer).isEnabled()
+    assert "does not fit the context" in send_button(composer).toolTip()
+    QTest.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert (sent, composer.text()) == ([], "much")
+    composer.set_blocked(False)
+    QTest.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert sent == ["much"]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n \t\n"])

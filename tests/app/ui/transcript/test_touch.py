@@ -100,11 +100,47 @@ def test_edit_and_save(qtbot: QtBot, view: Transcript, actions: list[MessageActi
     view.act("edit", "u2")
     (editor,) = widgets(view, EditorRow)
     assert editor.edit.toPlainText() == "Question two"
-    editor.edit.setPlainText("Another question")
-    QTest.keyClick(editor.edit, Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert actions == [MessageAction("edit", "u2", "Another question")]
+    assert "Enter sends, Shift+Enter breaks the line" in editor.hint.text()
+    editor.edit.setPlainText("Another")
+    cursor = editor.edit.textCursor()
+    cursor.movePosition(cursor.MoveOperation.End)
+    editor.edit.setTextCursor(cursor)
+    QTest.keyClick(editor.edit, Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClicks(editor.edit, "question")
+    assert actions == []
+    QTest.keyClick(editor.edit, Key.Key_Return)
+    assert actions == [MessageAction("edit", "u2", "Another\nquestion")]
     assert widgets(view, EditorRow) == []
     assert seen(view, "Question two")
+
+
+def test_an_edit_ends_with_the_key_that_sends_a_draft(
+    qtbot: QtBot, view: Transcript, actions: list[MessageAction]
+) -> None:
+    view.send_key = "ctrl_enter"
+    view.set_messages(_talk())
+    view.act("edit", "a2")
+    (editor,) = widgets(view, EditorRow)
+    assert editor.hint.text() == "Ctrl+Enter saves, Enter breaks the line"
+    assert editor.save_button.toolTip() == "Ctrl+Enter"
+    editor.edit.setPlainText("")
+    QTest.keyClick(editor.edit, Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert actions == []  # nothing is no message
+    QTest.keyClicks(editor.edit, "one")
+    QTest.keyClick(editor.edit, Key.Key_Enter)
+    assert actions == []
+    QTest.keyClick(editor.edit, Key.Key_Enter, Qt.KeyboardModifier.ControlModifier)
+    assert actions == [MessageAction("edit", "a2", "one\n")]
+
+
+def test_an_open_editor_follows_the_setting(qtbot: QtBot, view: Transcript) -> None:
+    view.set_messages(_talk())
+    view.act("edit", "u2")
+    (editor,) = widgets(view, EditorRow)
+    view.setFocus()
+    view.send_key = "ctrl_enter"  # in the dialog, which has the focus then
+    editor.edit.setFocus()
+    qtbot.waitUntil(lambda: "Ctrl+Enter sends" in editor.hint.text())
 
 
 def test_escape_leaves_the_message_as_it_was(

@@ -1,0 +1,73 @@
+"""What is said of a prompt that does not fit the context as it is, and what can be chosen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from app.engine.protocol import ModelInfo, PromptFit
+from app.ui.numbers import grouped, numbered
+from app.ui.shell.views import Choice, Overflow
+
+__all__ = ["overflow_of"]
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ContextPresenter", text)
+
+
+def overflow_of(
+    fit: PromptFit, model: ModelInfo | None, *, blocked: bool, has_chat: bool
+) -> Overflow:
+    """Return what stands above the composer.
+
+    Args:
+        fit: of the prompt, with its problem or the messages that it leaves out.
+        model: the loaded model, None if there is none.
+        blocked: nothing is sent before the user has chosen.
+        has_chat: there are messages that could be summarised.
+    """
+    choices = []
+    if fit.problem is None and blocked:
+        choices.append(Choice("send", _tr("Send without them"), "primary"))
+    if model is not None:
+        choices += _larger(fit, model)
+    if has_chat and fit.problem != "message_too_long":
+        choices.append(Choice("summary", _tr("New chat with a summary")))
+    return Overflow(_sentence(fit), tuple(choices), "error" if fit.problem else "warning")
+
+
+def _sentence(fit: PromptFit) -> str:
+    if fit.problem == "system_too_long":
+        return _tr(
+            "The system prompt alone takes {0} of {1} tokens; shorten it or raise the context."
+        ).format(grouped(fit.system_tokens), grouped(fit.n_ctx))
+    if fit.problem is not None:
+        return _tr(
+            "This needs a context of {0} tokens: {1} for what is sent, the rest as room for "
+            "the reply; the model has {2}."
+        ).format(grouped(fit.needed_tokens), grouped(fit.prompt_tokens), grouped(fit.n_ctx))
+    tokens = numbered(fit.dropped_tokens, _tr("1 token"), _tr("%n tokens"))
+    return numbered(
+        len(fit.dropped),
+        _tr("With this message the oldest one ({0}) leaves the model's memory."),
+        _tr("With this message the %n oldest ones ({0}) leave the model's memory."),
+    ).format(tokens)
+
+
+def _larger(fit: PromptFit, model: ModelInfo) -> list[Choice]:
+    """Return what loads the model again with a context that is long enough, as far as it goes."""
+    wanted = max(fit.needed_tokens, fit.n_ctx * 2)
+    if model.n_ctx_train:
+        wanted = min(wanted, model.n_ctx_train)
+    if wanted <= model.n_ctx:
+        return []
+    choices = [Choice(f"context:{wanted}", _tr("Context to {0}").format(grouped(wanted)))]
+    if model.type_k == "f16":
+        choices.append(
+            Choice(
+                f"cache:{wanted}",
+                _tr("Context to {0} with a q8_0 cache").format(grouped(wanted)),
+                tooltip=_tr("About the memory of today's f16 cache."),
+            )
+        )
+    return choices
