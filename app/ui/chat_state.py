@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.data.records import ContextEvent, Conversation, Message, Siblings
 from app.engine.protocol import ChatPrompt, SamplingOptions
 from app.settings import Settings
-from app.ui.chat_prompt import chat_prompt, sampling_options
+from app.ui.chat_prompt import Asked, asked_messages, chat_prompt, sampling_options
 from app.ui.chat_views import StillViews, path_views, still_views
 from app.ui.transcript.items import MessageView
 
@@ -33,8 +33,8 @@ class Opened:
     """A conversation, the branch that is shown, the versions along it, and when it was trimmed.
 
     ``views`` is how the messages are shown, and ``shown`` all of the transcript while nothing is
-    written (None after `trimmed`): made in the store's thread, since thousands take as long as
-    several frames.
+    written (None after `trimmed`), ``asked`` what the engine takes of them: made in the store's
+    thread, since thousands take as long as several frames.
     """
 
     conversation: Conversation
@@ -43,6 +43,7 @@ class Opened:
     events: tuple[ContextEvent, ...]
     views: StillViews = field(default_factory=StillViews)
     shown: tuple[MessageView, ...] | None = None
+    asked: Asked = field(default_factory=dict)
 
     def system_prompt(self, settings: Settings) -> str:
         """Return the system prompt in force: the chat's own, or that of new chats."""
@@ -69,6 +70,7 @@ class Opened:
             now=self.conversation.pinned_now,
             trim=trim,
             continue_reply=continue_reply,
+            asked=self.asked,
         )
 
     def trimmed(self, keep_from: str | None, event: ContextEvent | None) -> Opened:
@@ -115,7 +117,8 @@ class ConversationReader:
         shown = path_views(
             path, forks, events, conversation.keep_from, {}, figures=views.figures, still=views
         )
-        self._last = Opened(conversation, tuple(path), forks, events, views, tuple(shown))
+        asked = asked_messages(path, {} if before is None else before.asked)
+        self._last = Opened(conversation, tuple(path), forks, events, views, tuple(shown), asked)
         return self._last
 
 

@@ -16,6 +16,7 @@ from app.settings import Settings
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
+from app.ui.presenters.chat_changes import list_change
 from app.ui.presenters.chat_measuring import ChatMeasuring
 from app.ui.presenters.chat_notices import ChatNotices
 from app.ui.shell.views import AttachmentChip, Notice
@@ -48,8 +49,7 @@ class ChatPresenter(QObject):
         self._transcript = transcript
         self._settings = settings
         self._unfolded: str | None = None  # the message whose reasoning we unfolded
-        self._views: dict[str, MessageView] = {}
-        self._order: list[str] = []
+        self._views: dict[str, MessageView] = {}  # as they stand in the transcript
         self._shown_chat: str | None = None
         self._loading = ""  # name of the model that is being loaded
         self._growing = False  # a new chat was sent and is about to get its id
@@ -180,8 +180,8 @@ class ChatPresenter(QObject):
 
     @Slot()
     def _edit_last(self) -> None:
-        for key in reversed(self._order):
-            if self._views[key].role == "user":
+        for key, view in reversed(self._views.items()):
+            if view.role == "user":
                 self._transcript.act("edit", key)
                 return
 
@@ -203,7 +203,6 @@ class ChatPresenter(QObject):
             composer.set_text(text)
             self._show_chips()
         self._shown_chat = key
-        self._order = []
         self._views = {}
 
     @property
@@ -213,17 +212,17 @@ class ChatPresenter(QObject):
 
     @Slot(object)
     def _on_views(self, views: Sequence[MessageView]) -> None:
-        order = [view.id for view in views]
-        kept = len(self._order)
-        if self._order and order[:kept] == self._order:
-            for view in views[:kept]:
-                self._update(view)
-            for view in views[kept:]:
-                self._transcript.append_message(view)
-        else:
-            self._show_all(views)
-        self._order = order
+        change = list_change(list(self._views.values()), views)
         self._views = {view.id: view for view in views}
+        if change is None:
+            self._transcript.set_messages(views)
+        else:
+            for key in change.gone:
+                self._transcript.remove_message(key)
+            for index, view in change.come:
+                self._transcript.insert_message(index, view)
+            for view in change.other:
+                self._transcript.update_message(view)
         self.show_empty_hint()
 
     def show_empty_hint(self, loading: str | None = None) -> None:
@@ -235,7 +234,7 @@ class ChatPresenter(QObject):
         if loading is not None:
             self._loading = loading
         empty = self._window.chat.empty
-        empty.setVisible(not self._order)
+        empty.setVisible(not self._views)
         name = self._controller.model_name
         if name:
             empty.set_texts(
@@ -252,23 +251,6 @@ class ChatPresenter(QObject):
                 self.tr("No model is loaded"),
                 self.tr("Choose one at the top, or drop a GGUF file here."),
             )
-
-    def _show_all(self, views: Sequence[MessageView]) -> None:
-        """Show another list; the ones that stay keep their place on screen."""
-        wanted = {view.id for view in views}
-        gone = [key for key in self._order if key not in wanted]
-        if self._order and [k for k in self._order if k in wanted] == [v.id for v in views]:
-            for key in gone:
-                self._transcript.remove_message(key)
-            for view in views:
-                self._update(view)
-        else:
-            self._transcript.set_messages(views)
-
-    def _update(self, view: MessageView) -> None:
-        shown = self._views.get(view.id)
-        if shown is not view and shown != view:
-            self._transcript.update_message(view)
 
     @Slot(object)
     def _on_view(self, view: MessageView) -> None:
@@ -337,21 +319,13 @@ class ChatPresenter(QObject):
 
     def _last_message(self) -> MessageView | None:
         return next(
-            (
-                self._views[key]
-                for key in reversed(self._order)
-                if self._views[key].role in {"user", "assistant"}
-            ),
+            (view for view in reversed(self._views.values()) if view.role in {"user", "assistant"}),
             None,
         )
 
     def _last_reply(self) -> MessageView | None:
         return next(
-            (
-                self._views[key]
-                for key in reversed(self._order)
-                if self._views[key].role == "assistant"
-            ),
+            (view for view in reversed(self._views.values()) if view.role == "assistant"),
             None,
         )
 

@@ -208,6 +208,9 @@ class Transcript(QAbstractScrollArea):
 
     def insert_message(self, index: int, view: MessageView) -> None:
         """Put a message among the others; one that was taken out there stands where it stood."""
+        if index == len(self._flow.entries):
+            self.append_message(view)
+            return
         self._flow.insert(index, Entry(view))
         self._last_reply = self._flow.entries.last_reply()
         self.lay_out()
