@@ -235,12 +235,12 @@ def test_message_that_is_too_long_is_told_before_it_is_sent(
     _way_out(program)
     program.settle()
     assert composer._send.isEnabled() is False
-    assert program.app.controller.path == ()
+    assert program.texts() == []
     assert composer.text() == text
     _enlarge(program)
     program.until(composer._send.isEnabled)
     assert composer.text() == text
-    assert program.app.controller.path == ()  # it is sent when Send is pressed, not by itself
+    assert program.texts() == []  # it is sent when Send is pressed, not by itself
     QTest.keyClick(composer.edit, Qt.Key.Key_Return)
     program.until(lambda: len(program.app.controller.path) == 2)
     program.answered()
@@ -271,7 +271,7 @@ def test_a_draft_that_is_changed_before_it_was_counted_is_not_sent(
     composer.send_requested.emit(composer.text())
     composer.insert_text("and more")
     program.qtbot.wait(1000)
-    assert program.app.controller.path == ()
+    assert program.texts() == []
     assert composer.text().endswith("and more")
 
 
