@@ -8,6 +8,7 @@ uses 5: 414,720 weights.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,11 @@ def _machine(flops_per_s: float = 1e12, link_bytes_per_s: float | None = 2.5e10)
     return Machine(name="m", cpu=host, accelerators=(card,))
 
 
+def about(value: float) -> Any:
+    """Return what stands for a float of that size in a record."""
+    return pytest.approx(value)
+
+
 def test_what_a_token_reads_and_computes_in_each_layer(facts: ModelFacts) -> None:
     assert facts.shape is not None
     reads = layer_reads(facts.header, facts.shape)
@@ -56,14 +62,13 @@ def test_what_a_token_reads_and_computes_in_each_layer(facts: ModelFacts) -> Non
         output=TABLE * 34 // 32 + 4 * 288,  # the shared table and the last norm
         input_rows=288 * 34 // 32,
         head_parameters=TABLE,
-        parameters=(pytest.approx(ATTENTION + ROUTER + NORMS + USED),) * 5,
-        dense_work=(pytest.approx(2 * ATTENTION / Q8_DECODE + 2 * ROUTER / F32_DECODE),) * 5,
-        expert_work=(pytest.approx(2 * USED / Q8_DECODE),) * 5,
-        prompt_work=(pytest.approx(2 * (ATTENTION + USED) / Q8_PREFILL + 2 * ROUTER / F32_PREFILL),)
-        * 5,
-        output_work=pytest.approx(2 * TABLE / Q8_DECODE),
-        expert_parameters=(pytest.approx(USED),) * 5,
-        expert_prompt_work=(pytest.approx(2 * USED / Q8_PREFILL),) * 5,
+        parameters=(about(ATTENTION + ROUTER + NORMS + USED),) * 5,
+        dense_work=(about(2 * ATTENTION / Q8_DECODE + 2 * ROUTER / F32_DECODE),) * 5,
+        expert_work=(about(2 * USED / Q8_DECODE),) * 5,
+        prompt_work=(about(2 * (ATTENTION + USED) / Q8_PREFILL + 2 * ROUTER / F32_PREFILL),) * 5,
+        output_work=about(2 * TABLE / Q8_DECODE),
+        expert_parameters=(about(USED),) * 5,
+        expert_prompt_work=(about(2 * USED / Q8_PREFILL),) * 5,
     )
 
 
@@ -94,22 +99,22 @@ def test_what_a_step_reads_on_each_device(
     expert_work = 5 * 2 * USED / Q8_DECODE * sequences
     output_work = 2 * TABLE / Q8_DECODE * sequences
     assert host == TokenBytes(
-        weights=pytest.approx(row * sequences + (experts if on_cpu else 0)),
+        weights=about(row * sequences + (experts if on_cpu else 0)),
         kv=0,
         state=0,
         moved=host.moved,
         trips=host.trips,
-        work=pytest.approx(expert_work if on_cpu else 0),
+        work=about(expert_work if on_cpu else 0),
         attention=0,
     )
     assert card == TokenBytes(
-        weights=pytest.approx(5 * DENSE_BYTES + output + (0 if on_cpu else experts)),
+        weights=about(5 * DENSE_BYTES + output + (0 if on_cpu else experts)),
         # 301 cells are read in steps of 256; K and V of 3 heads of 64 values in 2 bytes each
         kv=5 * 512 * 2 * 3 * 64 * 2 * sequences,
         state=0,
         moved=card.moved,
         trips=card.trips,
-        work=pytest.approx(dense_work + output_work + (0 if on_cpu else expert_work)),
+        work=about(dense_work + output_work + (0 if on_cpu else expert_work)),
         # 6 query heads: two operations for each of 64 values of K and of V
         attention=5 * 301 * 2 * 6 * (64 + 64) * sequences,
     )
