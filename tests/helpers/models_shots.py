@@ -18,6 +18,7 @@ from app.paths import Paths, starter_model
 from app.settings import Settings
 from app.ui.application import Application
 from app.ui.models.views import LibraryView, ScanView
+from app.ui.page_area import PageArea
 from tests.helpers.library_files import fill_library
 from tests.helpers.shots import Shooter
 
@@ -70,8 +71,17 @@ def _shoot_all(shooter: Shooter) -> None:
     tree.choose([group.variants[5].key])
     window.resize(1024, 700)
     shooter.shoot("8-narrow")
-    program.preferences.set_value("text_size", 150)
-    shooter.shoot("8-narrow-large-text")
+    for size in (150, 200):
+        program.preferences.set_value("text_size", size)
+        shooter.shoot(f"8-narrow-text-{size}")
+        area = tree.parentWidget()
+        while area is not None and not isinstance(area, PageArea):
+            area = area.parentWidget()
+        assert area is not None
+        area.verticalScrollBar().setValue(area.verticalScrollBar().maximum())
+        tree.scrollTo(tree.currentIndex())
+        shooter.shoot(f"8-narrow-text-{size}-list")
+        area.verticalScrollBar().setValue(0)
     program.preferences.set_value("text_size", 100)
     window.resize(1440, 900)
     program.models_page.open_details(group.variants[5].key)

@@ -6,28 +6,44 @@ have to scroll smoothly on slow computers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PySide6.QtGui import QFont, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from app.ui.icons import draw_icon
 from app.ui.models import words
+from app.ui.models.columns import Extra
+from app.ui.models.line import Face, Line, part, write
+from app.ui.models.tree_model import VARIANT_ROLE
 from app.ui.models.views import FitView, GroupView, VariantView, VerdictKind
 from app.ui.theme import Theme, ThemeManager
 from gguf_tools.machine import LOAD_LINE
 from inspector.widgets.budget_bar import FREE_OPACITY
 from inspector.widgets.drawing import draw_chevron, mirrored, rounded_ends
 
-__all__ = ["INDENT_PX", "ROW_PX", "VERDICT_TOKENS", "LibraryDelegate", "RowPainter", "draw_budget"]
+__all__ = [
+    "GAP_PX",
+    "INDENT_PX",
+    "ROW_PX",
+    "VERDICT_TOKENS",
+    "LibraryDelegate",
+    "RowPainter",
+    "draw_budget",
+]
 
 _Index = QModelIndex | QPersistentModelIndex
 
 ROW_PX: Final = 46
 INDENT_PX: Final = 26
 PAD_PX: Final = 8
+LINE_PX: Final = 19
+"""Height of a line of figures below a variant's two lines."""
+
+GAP_PX: Final = 14
+EXTRA_BAR_PX: Final = 64
 _BAR_PX: Final = 12
 
 VERDICT_TOKENS: Final[dict[VerdictKind, str]] = {
@@ -80,24 +96,26 @@ def draw_budget(painter: QPainter, theme: Theme, rect: QRectF, fit: FitView, *, 
 
 
 class LibraryDelegate(QStyledItemDelegate):
-    """Says how high rows are; the view draws them whole."""
+    """Says how high rows are; the view draws them whole. ``lines`` are those below a variant."""
 
     def __init__(self, themes: ThemeManager, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
+        self.lines = 0
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: _Index) -> QSize:
-        """Return the height that all rows share."""
-        return QSize(self._themes.theme.px(40), self._themes.theme.px(ROW_PX))
+    def sizeHint(self, _option: QStyleOptionViewItem, index: _Index) -> QSize:
+        """Return the height that all rows share but those with figures below their columns."""
+        theme = self._themes.theme
+        high = theme.px(ROW_PX)
+        row = index.data(VARIANT_ROLE) if self.lines else None
+        if row is not None and has_figures(row):
+            high += self.lines * theme.px(LINE_PX)
+        return QSize(theme.px(40), high)
 
 
-class _Face:
-    """A font with its metrics and a colour, for one theme."""
-
-    def __init__(self, font: QFont, colour: QColor) -> None:
-        self.font = font
-        self.colour = colour
-        self.metrics = QFontMetricsF(font)
+def has_figures(row: VariantView) -> bool:
+    """Tell whether a row has more figures than its size."""
+    return not row.problem and not row.is_part
 
 
 class RowPainter:
@@ -111,16 +129,20 @@ class RowPainter:
         """Fetch fonts and colours of the theme in force."""
         theme = self._themes.theme
         medium, strong = QFont.Weight.Medium, QFont.Weight.DemiBold
-        self._title = _Face(theme.font(13.5, strong), theme.colour("ink"))
-        self._name = _Face(theme.font(13.5, medium), theme.colour("ink"))
-        self._greyed = _Face(theme.font(13.5, medium), theme.colour("dim"))
-        self._small = _Face(theme.font(12), theme.colour("faint"))
-        self._problem = _Face(theme.font(12), theme.colour("warning"))
-        self._tag = _Face(theme.font(11.5), theme.colour("dim"))
+        self._title = Face(theme.font(13.5, strong), theme.colour("ink"))
+        self._name = Face(theme.font(13.5, medium), theme.colour("ink"))
+        self._greyed = Face(theme.font(13.5, medium), theme.colour("dim"))
+        self._small = Face(theme.font(12), theme.colour("faint"))
+        self._extra = Face(theme.font(12), theme.colour("dim"))
+        self._problem = Face(theme.font(12), theme.colour("warning"))
+        self._tag = Face(theme.font(11.5), theme.colour("dim"))
         figure = theme.font(13)
-        self._figure = _Face(figure, theme.colour("ink"))
+        self._figure = Face(figure, theme.colour("ink"))
         self._verdicts = {
-            verdict: _Face(figure, theme.colour(token)) for verdict, token in VERDICT_TOKENS.items()
+            verdict: Face(figure, theme.colour(token)) for verdict, token in VERDICT_TOKENS.items()
+        }
+        self._verdict_small = {
+            verdict: Face(self._small.font, face.colour) for verdict, face in self._verdicts.items()
         }
 
     def group(
@@ -135,7 +157,7 @@ class RowPainter:
     ) -> None:
         """Draw a heading over the whole width of a row."""
         theme = self._themes.theme
-        line = _Line(painter, theme, rect, self._tag, flip=flip)
+        line = Line(painter, theme, rect, self._tag, flip=flip)
         line.skip(theme.px(PAD_PX))
         size = theme.px(9)
         centre = QPointF(line.take(size).center())
@@ -153,16 +175,49 @@ class RowPainter:
         row: VariantView,
         cells: Mapping[str, QRectF],
         whole: QRectF,
+        extra: Extra,
         *,
         flip: bool,
     ) -> None:
-        """Draw a variant; ``cells`` are the columns on screen, ``whole`` the row."""
+        """Draw a variant.
+
+        Args:
+            painter: at work on the view.
+            row: what is drawn.
+            cells: the columns on screen.
+            whole: the row.
+            extra: where the other columns go.
+            flip: right to left.
+        """
         if row.problem:
             self._name_of(painter, whole, row, flip=flip)
             return
         theme = self._themes.theme
         pad = theme.px(PAD_PX)
-        for column, cell in cells.items():
+        high = theme.px(ROW_PX)
+        beside = extra.beside if has_figures(row) else ()
+        lower = QRectF(whole.left(), whole.top() + high / 2, whole.width(), high / 2 - theme.px(3))
+        if beside:
+            # The place shares its line with figures; those in columns stand beside the name.
+            taken = self._named(painter, lower, row, beside, flip=flip, at_end=True)
+            name = cells["name"]
+            place = mirrored(
+                QRectF(0, 0, whole.width() - taken - 2 * pad, lower.height()), whole.width(), flip
+            ).translated(lower.topLeft())
+            self._title_of(painter, part(name, theme.px(4), high / 2 - theme.px(2)), row, flip=flip)
+            self._place_of(painter, place, row, flip=flip)
+        for number, names in enumerate(extra.lines if has_figures(row) else ()):
+            step = theme.px(LINE_PX)
+            top = whole.top() + high - theme.px(3) + number * step
+            self._named(
+                painter, QRectF(whole.left(), top, whole.width(), step), row, names, flip=flip
+            )
+        for column, whole_cell in cells.items():
+            cell = part(whole_cell, 0, high)
+            if beside:
+                if column == "name":
+                    continue
+                cell = part(whole_cell, theme.px(4), high / 2 - theme.px(2))
             if row.is_part and column not in {"name", "size"}:
                 continue
             inner = cell.adjusted(pad, 0, -pad, 0)
@@ -179,8 +234,12 @@ class RowPainter:
     def _name_of(self, painter: QPainter, rect: QRectF, row: VariantView, *, flip: bool) -> None:
         theme = self._themes.theme
         half = rect.height() / 2
-        upper = QRectF(rect.left(), rect.top() + theme.px(4), rect.width(), half - theme.px(2))
-        line = _Line(painter, theme, upper, self._tag, flip=flip)
+        self._title_of(painter, part(rect, theme.px(4), half - theme.px(2)), row, flip=flip)
+        self._place_of(painter, part(rect, half, half - theme.px(3)), row, flip=flip)
+
+    def _title_of(self, painter: QPainter, rect: QRectF, row: VariantView, *, flip: bool) -> None:
+        theme = self._themes.theme
+        line = Line(painter, theme, rect, self._tag, flip=flip)
         line.skip(theme.px(INDENT_PX))
         mark = theme.px(20) if row.is_loaded else 0
         keep = sum(map(line.tag_width, row.tags)) + mark
@@ -190,8 +249,10 @@ class RowPainter:
             draw_icon(painter, "check", theme.css("good"), line.take(theme.px(14)))
         for tag in row.tags:
             line.tag(tag)
-        lower = QRectF(rect.left(), rect.top() + half, rect.width(), half - theme.px(3))
-        line = _Line(painter, theme, lower, self._tag, flip=flip)
+
+    def _place_of(self, painter: QPainter, rect: QRectF, row: VariantView, *, flip: bool) -> None:
+        theme = self._themes.theme
+        line = Line(painter, theme, rect, self._tag, flip=flip)
         line.skip(theme.px(INDENT_PX))
         if row.problem:
             line.text(row.problem, self._problem, keep=theme.px(6))
@@ -207,72 +268,60 @@ class RowPainter:
         text = _FIGURES[column](row)
         if is_verdict:
             text = face.metrics.elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
-        _write(painter, rect, text, face, to_right=is_verdict == flip)
+        write(painter, rect, text, face, to_right=is_verdict == flip)
 
-
-def _write(painter: QPainter, rect: QRectF, text: str, face: _Face, *, to_right: bool) -> None:
-    side = Qt.AlignmentFlag.AlignRight if to_right else Qt.AlignmentFlag.AlignLeft
-    flags = side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-    painter.setFont(face.font)
-    painter.setPen(face.colour)
-    painter.drawText(rect, int(flags) | int(Qt.TextFlag.TextSingleLine), text)
-
-
-class _Line:
-    """Text and tags side by side, from the start of a line to its end."""
-
-    def __init__(
-        self, painter: QPainter, theme: Theme, rect: QRectF, tag: _Face, *, flip: bool
-    ) -> None:
-        self._painter = painter
-        self._theme = theme
-        self._rect = rect
-        self._tag = tag
-        self._flip = flip
-        self._at = 0.0
-
-    def skip(self, width: float) -> None:
-        self._at += width
-
-    def take(self, width: float) -> QRectF:
-        """Return the next piece of the line."""
-        piece = QRectF(self._at, 0, width, self._rect.height())
-        self._at += width
-        return mirrored(piece, self._rect.width(), self._flip).translated(self._rect.topLeft())
-
-    def text(
+    def _named(
         self,
-        text: str,
-        face: _Face,
+        painter: QPainter,
+        rect: QRectF,
+        row: VariantView,
+        names: Sequence[str],
         *,
-        keep: float = 0.0,
-        elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
-    ) -> None:
-        """Write a text, shortened so that ``keep`` pixels are left behind it."""
-        room = max(self._rect.width() - self._at - keep, 0.0)
-        width = face.metrics.horizontalAdvance(text)
-        if width > room:
-            text = face.metrics.elidedText(text, elide, room)
-            width = face.metrics.horizontalAdvance(text)
-        _write(self._painter, self.take(width + 1), text, face, to_right=self._flip)
+        flip: bool,
+        at_end: bool = False,
+    ) -> float:
+        """Draw figures with their names on a line; return the width they take."""
+        theme = self._themes.theme
+        gap = theme.px(GAP_PX)
+        texts = {
+            name: words.figure_with_name(name, _FIGURES[name](row))
+            for name in names
+            if name != "budget"
+        }
+        advance, needs = self._small.metrics.horizontalAdvance, self.needs_px()
+        # Beside the place they stand below each other from row to row.
+        wide = [
+            max(advance(texts.get(name, "")) + 1, needs[name] if at_end or name not in texts else 0)
+            for name in names
+        ]
+        whole = sum(wide) + gap * (len(names) - 1)
+        line = Line(painter, theme, rect, self._tag, flip=flip)
+        line.skip(rect.width() - whole - theme.px(PAD_PX) if at_end else theme.px(INDENT_PX))
+        for name, width in zip(names, wide, strict=True):
+            piece = line.take(width)
+            if name in texts:
+                face = self._verdict_small[row.fit.verdict] if name == "fit" else self._extra
+                write(painter, piece, texts[name], face, to_right=flip != at_end)
+            elif row.fit.shares:
+                bar = QRectF(piece.left(), 0, piece.width(), theme.px(_BAR_PX - 3))
+                bar.moveCenter(piece.center())
+                draw_budget(painter, theme, bar, row.fit, flip=flip)
+            line.skip(gap)
+        return whole
 
-    def tag_width(self, text: str) -> float:
-        """Return what a tag takes with the gap before it."""
-        return self._tag.metrics.horizontalAdvance(text) + self._theme.px(18)
-
-    def tag(self, text: str) -> None:
-        """Draw a small frame with a word."""
-        theme, painter, face = self._theme, self._painter, self._tag
-        width = self.tag_width(text)
-        if self._at + width > self._rect.width():
-            return
-        self.skip(theme.px(6))
-        piece = self.take(width - theme.px(6))
-        frame = QRectF(piece.left(), 0, piece.width(), face.metrics.height() + theme.px(1))
-        frame.moveCenter(piece.center())
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(theme.colour("line_strong"))
-        painter.drawRoundedRect(frame.adjusted(0.5, 0.5, -0.5, -0.5), theme.px(5), theme.px(5))
-        painter.setFont(face.font)
-        painter.setPen(face.colour)
-        painter.drawText(frame, int(Qt.AlignmentFlag.AlignCenter), text)
+    def needs_px(self) -> dict[str, float]:
+        """Return what columns usually take at most where they stand on a line with their names."""
+        advance = self._small.metrics.horizontalAdvance
+        longest = {
+            "size": "1,023 MiB",
+            "bits": "16.00",
+            "context": "512K",
+            "fit": "Tight, up to 131,072",
+            "max_context": "512K",
+            "decode": "100–250",
+            "prefill": "1,000",
+        }
+        found = {
+            name: advance(words.figure_with_name(name, text)) for name, text in longest.items()
+        }
+        return found | {"budget": self._themes.theme.px(EXTRA_BAR_PX)}

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QMenu,
     QProgressBar,
@@ -21,7 +22,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper
 from app.ui.models.views import LibraryView, ScanView, SortKey
 from app.ui.theme import ThemeManager
@@ -30,8 +30,8 @@ from app.ui.wrapping import WrappingRow
 __all__ = ["Toolbar"]
 
 _STEPS: Final = 1000
-_NARROW_PX: Final = 600  # below this counts and what predictions rest on have a line each
 _LINE_PX: Final = 24
+_GAP_PX: Final = 10
 _KEY = int(Qt.ItemDataRole.UserRole)
 
 
@@ -93,10 +93,8 @@ class Toolbar(QFrame):
         self._get = QPushButton(self.tr("Get models"), self)
         self._get.setProperty("kind", "primary")
         self._get.clicked.connect(self.get_models_requested)
-        self._summary = ElidedLabel("", self)
-        self._summary.setProperty("kind", "faint")
-        self._basis = ElidedLabel("", self)
-        self._basis.setProperty("kind", "faint")
+        self._summary = self._line()
+        self._basis = self._line()
         self._measure = QPushButton(self.tr("Measure again"), self)
         self._measure.setProperty("kind", "small")
         self._measure.setToolTip(
@@ -119,13 +117,12 @@ class Toolbar(QFrame):
         counts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         left = QHBoxLayout(counts)
         left.setContentsMargins(0, 0, 0, 0)
-        left.addWidget(self._summary)
-        left.addStretch(1)
+        left.addWidget(self._summary, 1)
         right = QWidget(self)
         self._low = QHBoxLayout(right)
         self._low.setContentsMargins(0, 0, 0, 0)
         for widget in (self._basis, self._measure, self._progress, self._cancel):
-            self._low.addWidget(widget)
+            self._low.addWidget(widget, 1 if widget is self._basis else 0)
         self._foot = QWidget(self)
         self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._foot)
         self._lines.setContentsMargins(0, 0, 0, 0)
@@ -140,18 +137,32 @@ class Toolbar(QFrame):
         self._apply_theme()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Give the foot one line or two."""
+        """Give the foot one line or more."""
         super().resizeEvent(event)
         self._arrange_foot()
 
+    def _line(self) -> QLabel:
+        label = QLabel(self)
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setProperty("kind", "faint")
+        return label
+
     def _arrange_foot(self) -> None:
+        """Set what predictions rest on below the counts where it has no room beside them."""
         theme = self._themes.theme
-        narrow = self.width() < theme.px(_NARROW_PX)
+        sides = self._column.contentsMargins()
+        room = self.width() - sides.left() - sides.right()
+        words = [item for item in (self._summary, self._basis) if not item.isHidden()]
+        needed = sum(item.fontMetrics().horizontalAdvance(item.text()) + 2 for item in words)
+        others = (self._measure, self._progress, self._cancel)
+        needed += sum(item.sizeHint().width() for item in others if not item.isHidden())
+        narrow = needed + 3 * theme.px(_GAP_PX) > room
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._lines.setDirection(down if narrow else across)
-        self._lines.setSpacing(theme.px(2 if narrow else 10))
-        lines = 2 if narrow else 1
-        self._foot.setFixedHeight(theme.px(lines * _LINE_PX + 2 * (lines - 1)))
+        self._lines.setSpacing(theme.px(2 if narrow else _GAP_PX))
+        for label in (self._summary, self._basis):
+            label.setWordWrap(narrow)
+        self._foot.setMinimumHeight(theme.px(_LINE_PX))
 
     @property
     def add_button(self) -> QPushButton:
@@ -167,7 +178,6 @@ class Toolbar(QFrame):
         """Show counts, what predictions rest on, and the places to choose from."""
         self._library = view
         self._summary.setText(view.summary)
-        self._summary.set_short(" · ".join(view.summary.split(" · ")[:2]))
         self._basis.setText(view.basis)
         chosen = self.filter.currentData(_KEY) or "all"
         self.filter.blockSignals(True)
@@ -185,6 +195,7 @@ class Toolbar(QFrame):
         self._measuring = measuring
         self._measure.setEnabled(not measuring)
         self._measure.setText(self.tr("Measuring…") if measuring else self.tr("Measure again"))
+        self._arrange_foot()
 
     def set_scan(self, scan: ScanView | None) -> None:
         """Show how far a scan is, or that none runs."""
@@ -196,9 +207,10 @@ class Toolbar(QFrame):
         self._measure.setVisible(not running and (self._library.is_rough or self._measuring))
         if scan is None:
             self._summary.setText(self._library.summary)
-            return
-        self._progress.setValue(round(min(max(scan.share, 0.0), 1.0) * _STEPS))
-        self._summary.setText(scan.words)
+        else:
+            self._progress.setValue(round(min(max(scan.share, 0.0), 1.0) * _STEPS))
+            self._summary.setText(scan.words)
+        self._arrange_foot()
 
     def set_sort(self, key: SortKey) -> None:
         """Choose an order; tells so like a choice of the user."""
@@ -248,7 +260,7 @@ class Toolbar(QFrame):
         theme = self._themes.theme
         self._column.setContentsMargins(theme.px(14), theme.px(12), theme.px(14), theme.px(8))
         self._column.setSpacing(theme.px(6))
-        self._low.setSpacing(theme.px(10))
+        self._low.setSpacing(theme.px(_GAP_PX))
         self.search.setMinimumWidth(theme.px(120))
         self._arrange_foot()
         self._progress.setMinimumWidth(theme.px(48))  # it gives way to words

@@ -36,8 +36,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.models.columns import fit_columns
-from app.ui.models.delegate import INDENT_PX, ROW_PX, LibraryDelegate, RowPainter
+from app.ui.models.columns import Extra, fit_columns, place_rest
+from app.ui.models.delegate import GAP_PX, INDENT_PX, ROW_PX, LibraryDelegate, RowPainter
 from app.ui.models.tree_model import (
     COLUMNS,
     GROUP_ROLE,
@@ -46,6 +46,7 @@ from app.ui.models.tree_model import (
     Index,
     LibraryModel,
 )
+from app.ui.models.tree_style import tree_style
 from app.ui.models.views import FitView, LibraryView, SortKey
 from app.ui.models.words import group_facts
 from app.ui.theme import ThemeManager
@@ -93,7 +94,9 @@ class LibraryTree(QTreeView):
         self._hovered = QPersistentModelIndex()
         self.library = LibraryModel(self)
         self.setModel(self.library)
-        self.setItemDelegate(LibraryDelegate(themes, self))
+        self._heights = LibraryDelegate(themes, self)
+        self.setItemDelegate(self._heights)
+        self._extra = Extra()
         self._rows = RowPainter(themes)
         self.setUniformRowHeights(True)
         self.setIndentation(0)
@@ -273,7 +276,7 @@ class LibraryTree(QTreeView):
             is_open = self.isExpanded(first)
             self._rows.group(painter, rect, group, facts, is_open=is_open, flip=flip)
         else:
-            self._rows.variant(painter, variant, self._cells(rect), rect, flip=flip)
+            self._rows.variant(painter, variant, self._cells(rect), rect, self._extra, flip=flip)
         painter.restore()
 
     def _hover(self, index: QModelIndex) -> None:
@@ -364,13 +367,23 @@ class LibraryTree(QTreeView):
 
     def _fit_columns(self) -> None:
         theme = self._themes.theme
-        shown = fit_columns(self.viewport().width() / theme.scale)
+        width = self.viewport().width()
+        shown = fit_columns(width / theme.scale)
+        room = width - theme.px(INDENT_PX + 8)
+        scale = theme.scale
+        needs = {name: need / scale for name, need in self._rows.needs_px().items()}
+        self._extra = place_rest(shown, needs, room / scale, GAP_PX)
         for section, name in enumerate(COLUMNS):
             if name == "name":
                 continue
             self.setColumnHidden(section, name not in shown)
             if name in shown:
                 self.header().resizeSection(section, theme.px(shown[name]))
+        if self._heights.lines != len(self._extra.lines):
+            self._heights.lines = len(self._extra.lines)
+            self.setUniformRowHeights(not self._extra.lines)
+            self.doItemsLayout()
+        self.viewport().update()
 
     @Slot()
     def _apply_theme(self) -> None:
@@ -378,17 +391,7 @@ class LibraryTree(QTreeView):
         self._rows.set_theme()
         self.header().setFont(theme.font(12.5))
         self.header().setFixedHeight(theme.px(32))
-        self.setStyleSheet(
-            "QTreeView { background: transparent; border: none; }"
-            "QTreeView::item, QTreeView::item:selected, QTreeView::item:hover"
-            " { background: transparent; border: none; }"
-            "QTreeView::branch { background: transparent; }"
-            f"QHeaderView {{ background: transparent; border: none; }}"
-            f"QHeaderView::section {{ background: transparent; color: {theme.css('dim')};"
-            f" border: none; border-bottom: 1px solid {theme.css('line')};"
-            f" padding: 0 {theme.px(8)}px; font-size: {theme.pt(12.5)}pt; }}"
-            f"QHeaderView::section:hover {{ color: {theme.css('ink')}; }}"
-        )
+        self.setStyleSheet(tree_style(theme))
         self.verticalScrollBar().setSingleStep(theme.px(ROW_PX))
         self._fit_columns()
         self.doItemsLayout()

@@ -12,6 +12,7 @@ from inspector.widgets.text import number, rough, tokens_short
 __all__ = [
     "bits",
     "context",
+    "figure_with_name",
     "group_facts",
     "rate",
     "rate_range",
@@ -60,6 +61,18 @@ def rate_range(low: float | None, high: float | None) -> str:
     if low is None or rate(low) == rate(high):
         return rate(high)
     return f"{rate(low)}–{rate(high)}"
+
+
+def figure_with_name(column: str, text: str) -> str:
+    """Return a figure that stands in no column, with what it is."""
+    names = {
+        "bits": "%1 bits/weight",
+        "context": "context %1",
+        "max_context": "max context %1",
+        "decode": "decode %1",
+        "prefill": "prefill %1",
+    }
+    return _tr(names[column], text) if column in names else text
 
 
 def row_tip(row: VariantView, column: str) -> str:

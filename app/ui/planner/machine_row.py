@@ -20,10 +20,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
 
-from app.ui.elide import fitting
 from app.ui.icons import IconKeeper
 from app.ui.planner.bar import OVERHANG_PX, draw_bar, draw_bar_name, part_at
 from app.ui.planner.columns import Column, column_at, columns
+from app.ui.planner.row_ground import draw_ground, draw_mark
+from app.ui.planner.row_text import Block, block, left_out, wrapped
 from app.ui.planner.views import CELLS, BarView, CellKey, RowView
 from app.ui.theme import Theme, ThemeManager
 from inspector.planner_words import Tone
@@ -35,8 +36,10 @@ __all__ = ["MachineRow"]
 _HEIGHT_PX: Final = 53
 _BAR_PX: Final = 24
 _PAIR_PX: Final = 13
-_TITLE_PX: Final = 13.5
 _SUB_PX: Final = 12
+_MARK_PX: Final = 11  # before a row's words stands the mark of the one that is chosen
+_MORE_PX: Final = 24
+_SIDE_PX: Final = 4
 _NUMBERS: Final[frozenset[CellKey]] = frozenset({"context", "users", "ceiling", "realistic"})
 _TOKENS: Final[dict[Tone, str]] = {
     "good": "good",
@@ -68,6 +71,7 @@ class MachineRow(QWidget):
         self._themes = themes
         self._view = view
         self._columns: tuple[Column, ...] = ()
+        self._high = 0
         self._is_chosen = False
         self._hovered = False
         self._marked: CellKey | None = None
@@ -100,6 +104,8 @@ class MachineRow(QWidget):
             return
         self._view = view
         self._describe()
+        if self._columns:
+            self._fit_height()
         self.update()
 
     def set_chosen(self, is_chosen: bool) -> None:
@@ -111,9 +117,9 @@ class MachineRow(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:
-        """Return two lines of text with room around them."""
+        """Return what the words need, with room around them."""
         theme = self._themes.theme
-        return QSize(theme.px(400), theme.px(_HEIGHT_PX))
+        return QSize(theme.px(400), max(self._high, theme.px(_HEIGHT_PX)))
 
     def explanation(self, key: CellKey, bar: int = 0, x: float | None = None) -> list[str]:
         """Return what is to be said of a cell, headline first; of a bar's part at ``x`` pixels."""
@@ -203,17 +209,18 @@ class MachineRow(QWidget):
         """Lay the columns out."""
         super().resizeEvent(event)
         self._place()
+        if event.size().width() != event.oldSize().width():
+            self._fit_height(anew=True)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Draw the row."""
         theme, view = self._themes.theme, self._view
         painter = QPainter(self)
-        self._draw_ground(painter, theme)
-        machine = self._column("machine")
-        self._draw_pair(
-            painter, theme, machine, view.title, view.sub, QFont.Weight.DemiBold, "ink",
-            room=machine.width - (theme.px(26) if self._more.isVisible() else 0),
+        draw_ground(
+            painter, theme, self.size(), flip=self._is_mirrored, chosen=self._is_chosen,
+            focused=self.hasFocus(), hovered=self._hovered,
         )  # fmt: skip
+        self._draw_cell(painter, theme, "machine")
         if view.problem:
             self._draw_problem(painter, theme)
             return
@@ -230,13 +237,12 @@ class MachineRow(QWidget):
         for key in CELLS[2:]:
             if self._column(key).width == 0:
                 continue
-            token = _TOKENS[view.tone] if key == "verdict" else "ink"
-            self._draw_pair(
-                painter, theme, self._column(key), view.texts.get(key, ""),
-                view.subs.get(key, ""), QFont.Weight.Normal, token, at_end=key in _NUMBERS,
-            )  # fmt: skip
+            self._draw_cell(painter, theme, key)
+        self._draw_left_out(painter, theme)
         if self._marked is not None:
-            self._draw_mark(painter, theme, self._column(self._marked))
+            draw_mark(
+                painter, theme, self.size(), self._column(self._marked), flip=self._is_mirrored
+            )
 
     # --- inner
 
@@ -254,7 +260,7 @@ class MachineRow(QWidget):
         height = theme.px(_BAR_PX if len(bars) == 1 else _PAIR_PX)
         gap = theme.px(2 * OVERHANG_PX - 1)
         whole = len(bars) * height + (len(bars) - 1) * gap
-        top = (self.height() - whole) / 2
+        top = (self._main_height - whole) / 2
         return [
             (bar, QRectF(column.start, top + index * (height + gap), column.width, height))
             for index, bar in enumerate(bars)
@@ -307,58 +313,76 @@ class MachineRow(QWidget):
         theme = self._themes.theme
         self._columns = columns(self.width(), theme.scale)
         machine = self._column("machine")
-        side = theme.px(24)
+        side = theme.px(_MORE_PX)
         x = machine.end - side
         if self._is_mirrored:
             x = self.width() - machine.end
         self._more.setGeometry(x, theme.px(4), side, side)
 
-    def _draw_ground(self, painter: QPainter, theme: Theme) -> None:
-        painter.fillRect(0, 0, self.width(), 1, theme.colour("line"))
-        edge = theme.px(8)
-        ground = QRectF(-edge, 1, self.width() + 2 * edge, self.height() - 1)
-        if self._hovered or self.hasFocus():
-            painter.fillRect(ground, theme.colour("hover"))
-        if self._is_chosen or self.hasFocus():
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour("accent" if self.hasFocus() else "line_strong"))
-            bar = QRectF(0, theme.px(10), theme.px(3), self.height() - theme.px(20))
-            painter.drawRoundedRect(mirrored(bar, float(self.width()), self._is_mirrored), 1.5, 1.5)
+    def _cell(self, key: CellKey) -> Block:
+        """Return the words of a cell."""
+        theme, view, column = self._themes.theme, self._view, self._column(key)
+        if key == "machine":
+            width = column.width - theme.px(_MARK_PX)
+            # The button for the row's commands comes over the first line.
+            first = width - theme.px(_MORE_PX + 2)
+            return block(
+                theme, view.title, view.sub, width=width, first=first,
+                weight=QFont.Weight.DemiBold, token="ink", is_figure=False,
+            )  # fmt: skip
+        return block(
+            theme, view.texts.get(key, ""), view.subs.get(key, ""), width=column.width,
+            first=column.width, weight=QFont.Weight.Normal,
+            token=_TOKENS[view.tone] if key == "verdict" else "ink", is_figure=key in _NUMBERS,
+        )  # fmt: skip
 
-    def _draw_pair(
-        self,
-        painter: QPainter,
-        theme: Theme,
-        column: Column,
-        text: str,
-        sub: str,
-        weight: QFont.Weight,
-        token: str,
-        *,
-        at_end: bool = False,
-        room: int | None = None,
-    ) -> None:
-        """Draw a line with a fainter one below it, as one block in the middle of the row."""
-        upper, lower = theme.font(_TITLE_PX, weight), theme.font(_SUB_PX)
-        metrics, below = QFontMetricsF(upper), QFontMetricsF(lower)
-        start = column.start + (theme.px(11) if column.key == "machine" else 0)
-        whole = column.width - (start - column.start)
-        first = whole if room is None else room - (start - column.start)
-        height = metrics.height() + (below.height() if sub else 0)
-        top = (self.height() - height) / 2
-        lines = [(text, upper, metrics, token, top, first)]
-        if sub:
-            lines.append((sub, lower, below, "faint", top + metrics.height(), whole))
-        for words, font, measure, colour, y, width in lines:
-            # A figure that is cut is another figure.
-            drawn, sized = fitting(font, words, width) if at_end else (font, measure)
-            painter.setFont(drawn)
-            painter.setPen(theme.colour(colour))
-            rect = QRectF(start, y, width, sized.height())
+    def _left_out(self) -> list[str]:
+        """Return what columns without room say, in lines over the whole row."""
+        said = left_out(self._view, self._columns)
+        theme, metrics = self._themes.theme, QFontMetricsF(self._themes.theme.font(_SUB_PX))
+        return wrapped(metrics, said, self.width() - theme.px(_MARK_PX)) if said else []
+
+    def _draw_cell(self, painter: QPainter, theme: Theme, key: CellKey) -> None:
+        """Draw a cell's words as one block in the middle of the row."""
+        column, words = self._column(key), self._cell(key)
+        start = column.start + (theme.px(_MARK_PX) if key == "machine" else 0)
+        top = (self._main_height - words.height) / 2
+        for line in words.lines:
+            painter.setFont(line.font)
+            painter.setPen(theme.colour(line.token))
+            rect = QRectF(start, top, column.end - start, line.height)
             placed = mirrored(rect, float(self.width()), self._is_mirrored)
-            shown = sized.elidedText(words, Qt.TextElideMode.ElideRight, width)
-            draw_text(painter, placed, shown, at_end=at_end)
+            draw_text(painter, placed, line.text, at_end=key in _NUMBERS)
+            top += line.height
+
+    def _draw_left_out(self, painter: QPainter, theme: Theme) -> None:
+        font = theme.font(_SUB_PX)
+        painter.setFont(font)
+        painter.setPen(theme.colour("dim"))
+        high = QFontMetricsF(font).height()
+        for number, text in enumerate(self._left_out()):
+            top = self._main_height - theme.px(4) + number * high
+            rect = QRectF(theme.px(_MARK_PX), top, self.width() - theme.px(_MARK_PX), high)
+            draw_text(painter, mirrored(rect, float(self.width()), self._is_mirrored), text)
+
+    @property
+    def _main_height(self) -> float:
+        """Return the height of the part with the cells."""
+        return self.height() - len(self._left_out()) * self._line_height
+
+    @property
+    def _line_height(self) -> float:
+        return QFontMetricsF(self._themes.theme.font(_SUB_PX)).height()
+
+    def _fit_height(self, *, anew: bool = False) -> None:
+        """Be high enough for the words; not lower again, so that nothing jumps under a slider."""
+        theme = self._themes.theme
+        cells = [self._cell(key).height for key in ("machine", "verdict")]
+        high = max(theme.px(_HEIGHT_PX), max(cells) + 2 * theme.px(_SIDE_PX))
+        high += len(self._left_out()) * self._line_height
+        if anew or high > self._high:
+            self._high = round(high + 0.49)
+            self.updateGeometry()
 
     def _draw_problem(self, painter: QPainter, theme: Theme) -> None:
         painter.setFont(theme.font(_SUB_PX + 0.5))
@@ -369,19 +393,8 @@ class MachineRow(QWidget):
         flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeading
         painter.drawText(placed, int(flags) | int(Qt.TextFlag.TextWordWrap), self._view.problem)
 
-    def _draw_mark(self, painter: QPainter, theme: Theme, column: Column) -> None:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(theme.colour("accent"))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        gap = theme.px(4)
-        rect = QRectF(
-            column.start - gap, theme.px(6), column.width + 2 * gap, self.height() - theme.px(12)
-        )
-        rect = rect.intersected(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1))
-        painter.drawRoundedRect(mirrored(rect, float(self.width()), self._is_mirrored), 5, 5)
-
     @Slot()
     def _on_theme_changed(self) -> None:
-        self.updateGeometry()
         self._place()
+        self._fit_height(anew=True)
         self.update()

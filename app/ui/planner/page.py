@@ -9,7 +9,6 @@ from PySide6.QtGui import QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QPushButton,
@@ -31,6 +30,7 @@ from app.ui.planner.views import ExampleView
 from app.ui.save_file import choose_report, file_stem, today
 from app.ui.shell.bars import NoticeArea
 from app.ui.theme import ThemeManager
+from app.ui.wrapping import WrappingRow
 
 __all__ = ["PlannerPage"]
 
@@ -56,12 +56,10 @@ class _ChartCard(QFrame):
         self.caption.setWordWrap(True)
         self.caption.setTextFormat(Qt.TextFormat.PlainText)
         self.caption.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._head = QHBoxLayout()
-        self._head.addWidget(heading)
-        self._head.addStretch(1)
-        self._head.addWidget(self.about)
+        self._heading = heading
+        self._head = WrappingRow(heading, (self.about,), self)
         self._column = QVBoxLayout(self)
-        self._column.addLayout(self._head)
+        self._column.addWidget(self._head)
         self._column.addWidget(chart, 1)
         self._column.addWidget(self.caption)
         themes.changed.connect(self._space)
@@ -78,7 +76,7 @@ class _ChartCard(QFrame):
         side = theme.px(16)
         self._column.setContentsMargins(side, theme.px(12), side, theme.px(12))
         self._column.setSpacing(theme.px(8))
-        self._head.setSpacing(theme.px(10))
+        self._head.set_sizes(theme.px(6), self._heading.sizeHint().width() + theme.px(4))
 
 
 class PlannerPage(QWidget):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
+from app.ui.elide import fitting
 from app.ui.planner.columns import column_at, columns, is_narrow
 from app.ui.planner.machine_row import MachineRow
 from app.ui.planner.views import CellKey, RowView
@@ -40,10 +41,10 @@ class TableHead(QWidget):
         return {
             "machine": (self.tr("Machine"), self.tr("Memory, bandwidth and operations a byte.")),
             "bar": (
-                self.tr("Budget at this context"),
+                self.tr("Budget") if narrow else self.tr("Budget at this context"),
                 self.tr(
-                    "Weights, cache, compute buffers, other programs and what is free. The line "
-                    "stands at 90 %, the load line."
+                    "Weights, cache at this context, compute buffers, other programs and what is "
+                    "free. The line stands at 90 %, the load line."
                 ),
             ),
             "verdict": (self.tr("Verdict"), self.tr("Whether it fits, and what breaks first.")),
@@ -85,14 +86,15 @@ class TableHead(QWidget):
         font = theme.font(_FONT_PX)
         painter.setFont(font)
         painter.setPen(theme.colour("dim"))
-        metrics = QFontMetricsF(font)
         labels = self.labels()
         for column in columns(self.width(), theme.scale):
             if column.width == 0:
                 continue
             start = column.start + (theme.px(11) if column.key == "machine" else 0)
             rect = QRectF(start, 0, column.end - start, self.height() - theme.px(6))
-            text = metrics.elidedText(
+            drawn, sized = fitting(font, labels[column.key][0], rect.width())
+            painter.setFont(drawn)
+            text = sized.elidedText(
                 labels[column.key][0], Qt.TextElideMode.ElideRight, rect.width()
             )
             placed = mirrored(rect, float(self.width()), self._is_mirrored)

@@ -21,8 +21,9 @@ from app.ui import tasks
 from app.ui.models.page import ModelsPage
 from app.ui.models.views import FitView
 from app.ui.presenters.bandwidth_probe import outcome_words
+from app.ui.presenters.library_basis import basis_line
 from app.ui.presenters.library_plans import LibraryPlanner, PlanRequest
-from app.ui.presenters.library_views import basis_line, fit_view
+from app.ui.presenters.library_views import fit_view
 from gguf_tools.machine import MEASURED_BUSY, OF_LARGER, Machine
 from inspector.records import BandwidthRecord
 
@@ -91,8 +92,13 @@ class LibraryPredictions(QObject):
         """What predictions rest on, in words; empty without models."""
         if not self._entries():
             return ""
-        is_lower = any(OF_LARGER in note for note in self._notes.values())
-        return basis_line(self._machine, self._fastest_bytes_per_s, is_lower=is_lower)
+        notes = self._notes.values()
+        return basis_line(
+            self._machine,
+            self._fastest_bytes_per_s,
+            is_lower=any(OF_LARGER in note for note in notes),
+            is_rough=any(MEASURED_BUSY in note for note in notes),
+        )
 
     @property
     def is_rough(self) -> bool:

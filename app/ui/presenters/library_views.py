@@ -16,12 +16,10 @@ from app.paths import starter_model
 from app.ui.models.views import FitView, GroupKind, GroupView, LibraryView, VariantView
 from app.ui.models.words import context
 from app.ui.numbers import grouped
-from gguf_tools.machine import Basis, Machine, bandwidth_how
+from app.ui.presenters.library_basis import basis_words
 from gguf_tools.units import format_bandwidth, format_bytes, format_rate
-from inspector.widgets.text import basis_word
 
 __all__ = [
-    "basis_line",
     "fit_view",
     "group_views",
     "keeper_of",
@@ -33,7 +31,6 @@ __all__ = [
 ]
 
 _OLLAMA: Final = "Ollama"
-_FASTER: Final = 1.02  # of main memory: less is no other figure
 
 
 def _tr(text: str, *values: str) -> str:
@@ -331,52 +328,9 @@ def _decode_words(fit: VariantFit) -> str:
         format_rate(fit.decode_high_per_s),
         format_rate(fit.decode_ceiling_per_s),
         format_bandwidth(fit.bandwidth_bytes_per_s),
-        _basis_words(fit.bandwidth_basis, fit.bandwidth_note),
+        basis_words(fit.bandwidth_basis, fit.bandwidth_note),
         fit.decode_words,
     )
-
-
-def basis_line(
-    machine: Machine | None, fastest_bytes_per_s: float | None = None, *, is_lower: bool = False
-) -> str:
-    """Return what predictions rest on: device and bandwidth with its basis.
-
-    Args:
-        machine: that was planned with.
-        fastest_bytes_per_s: the most that a row rests on: a processor's cache may hold a part of a
-            small model, which is read faster than main memory.
-        is_lower: of a small model's size nothing was measured.
-    """
-    if machine is None:
-        return _tr("No predictions yet: the engine has not started")
-    device = machine.accelerators[0] if machine.accelerators else machine.cpu
-    rate = device.bandwidth_bytes_per_s
-    if rate is None:
-        return _tr("Predicted for %1, whose bandwidth is unknown", _short(device.description))
-    text = "Predicted for %1 · %2 %3"
-    if not machine.accelerators:  # what a processor's cache holds is read faster
-        text = "Predicted for %1 · main memory %2 %3"
-    line = _tr(
-        text,
-        _short(device.description or device.name),
-        format_bandwidth(rate),
-        _basis_words(device.bandwidth_basis, device.bandwidth_note),
-    )
-    fastest = format_bandwidth(fastest_bytes_per_s or 0.0)
-    if not machine.accelerators and (fastest_bytes_per_s or 0.0) > rate * _FASTER:
-        line += _tr(" · small models up to %1, partly from cache", fastest)
-    elif not machine.accelerators and is_lower:
-        line += _tr(" · small models may be faster, not measured yet")
-    return line
-
-
-def _basis_words(basis: Basis, note: str) -> str:
-    return bandwidth_how(basis_word(basis), note)
-
-
-def _short(name: str) -> str:
-    words = name.replace("(R)", "").replace("(TM)", "").split()
-    return " ".join(word for word in words if word not in {"CPU", "Processor"}) or "CPU"
 
 
 def names_of(entries: Iterable[ModelEntry], most: int = 3) -> str:

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.models.page import ModelsPage
 from app.ui.models.tree import LibraryTree
+from app.ui.models.tree_model import COLUMNS
 from app.ui.theme import ThemeManager
 from tests.app.ui.models.conftest import LARGE, VIEW
 
@@ -263,6 +264,33 @@ def test_columns_give_way_on_a_narrow_page(page: ModelsPage, width: int, columns
     assert len(shown) == columns
     assert header.length() <= page.tree.viewport().width() + 1
     assert header.sectionSize(0) >= 120
+
+
+@pytest.mark.parametrize(("width", "size"), [(1204, 1.0), (796, 1.0), (670, 2.0), (430, 2.0)])
+def test_every_figure_is_drawn_whole_at_any_size(
+    page: ModelsPage, themes: ThemeManager, width: int, size: float
+) -> None:
+    themes.set_text_size(round(100 * size))
+    page.resize(width, 600)
+    tree = page.tree
+    index = tree.library.index_of("/llama-q4")
+    tree.scrollTo(index)
+    QApplication.processEvents()
+    row = tree.visualRect(index)
+    extra, px = tree._extra, themes.theme.px
+    assert row.height() == px(46) + len(extra.lines) * px(19)
+    heading = tree.visualRect(index.parent())
+    assert heading.height() == px(46)  # headings have no figures below them
+    header = tree.header()
+    shown = {str(name) for n, name in enumerate(COLUMNS) if not header.isSectionHidden(n)}
+    placed = {*extra.beside, *(name for line in extra.lines for name in line)}
+    assert shown | placed == set(COLUMNS)
+    assert not shown & placed
+    # What is said above the list wraps; nothing of it is left out.
+    for label in (page.toolbar._summary, page.toolbar._basis):
+        assert label.heightForWidth(label.width()) <= label.height() or not label.wordWrap()
+        if not label.wordWrap():
+            assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width()
 
 
 def test_rows_draw_in_either_direction(page: ModelsPage, themes: ThemeManager) -> None:

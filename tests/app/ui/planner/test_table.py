@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.elide import fitting
@@ -64,6 +64,64 @@ def test_rows_are_kept_when_the_page_changes(qtbot: QtBot, themes: ThemeManager)
     made.set_rows((), "")
     assert made.rows == ()
     assert made._empty.isVisible()
+
+
+@pytest.mark.parametrize(("percent", "width"), [(100, 1100), (100, 690), (150, 560), (200, 470)])
+def test_nothing_of_a_row_is_cut_or_left_out(qtbot: QtBot, percent: int, width: int) -> None:
+    themes = ThemeManager("dark", percent)
+    said = {
+        "machine": ("Apple M4 Max, 64 GiB", "48 usable of 64 GiB · 546 GB/s · while busy"),
+        "verdict": ("KV breaks it at 25K", "lacks 898 MiB; 4/33 layers in RAM"),
+    }
+    texts = {"context": "128K", "users": "10", "ceiling": "31 → 24", "realistic": "10–17"}
+    shown = RowView(
+        "a",
+        said["machine"][0],
+        said["machine"][1],
+        bars=(bar(6),),
+        texts={"verdict": said["verdict"][0], **texts},  # type: ignore[dict-item]
+        subs={"verdict": said["verdict"][1], "ceiling": "58 empty"},
+    )
+    page = QWidget()
+    qtbot.addWidget(page)
+    row = MachineRow(themes, shown, page)
+    page.show()
+    row.resize(width, 10)
+    row.show()
+    QApplication.processEvents()
+    row.resize(width, row.sizeHint().height())
+
+    def words(lines: list[str]) -> str:
+        return " ".join(lines).replace("\N{NO-BREAK SPACE}", " ").replace(" · ", " ")
+
+    for key, whole in said.items():
+        block = row._cell(key)  # type: ignore[arg-type]
+        assert words([line.text for line in block.lines]) == words(list(whole))
+        assert block.height <= row._main_height
+        for line in block.lines:
+            room = row._column(key).width  # type: ignore[arg-type]
+            assert QFontMetricsF(line.font).horizontalAdvance(line.text) <= room
+    last = words(row._left_out())
+    for key, text in texts.items():
+        column = row._column(key)  # type: ignore[arg-type]
+        assert (text in last) == (column.width == 0)
+    assert ("58 empty" in last) == (row._column("ceiling").width == 0)
+
+
+def test_a_row_does_not_shrink_while_its_words_change(qtbot: QtBot, themes: ThemeManager) -> None:
+    row = MachineRow(themes, view("a"))
+    qtbot.addWidget(row)
+    row.show()
+    row.resize(690, row.height())
+    low = row.sizeHint().height()
+    verdict = {"verdict": "Fits, slow, and with more words than have room on a line"}
+    row.set_view(view("a", texts=verdict, subs={"verdict": "slower than anybody likes to read"}))
+    high = row.sizeHint().height()
+    assert high > low
+    row.set_view(view("a"))
+    assert row.sizeHint().height() == high
+    row.resize(1100, row.height())
+    assert row.sizeHint().height() == low
 
 
 @pytest.mark.parametrize("percent", [100, 150, 200])

@@ -9,7 +9,7 @@ import pytest
 
 from app.data.probe import host_device
 from app.machine import hardware_table
-from app.ui.presenters.library_views import basis_line
+from app.ui.presenters.library_basis import basis_line
 from app.ui.presenters.status import plan_bandwidth
 from gguf_tools.facts import read_facts
 from gguf_tools.machine import Machine, bandwidth_how
