@@ -31,7 +31,7 @@ DEFECTS: Final = (
         "app/engine/cache.py",
         "            low = middle\n        else:\n            high = middle\n    return low",
         "            low = middle\n        else:\n            high = middle\n    return high",
-        ("tests/app/engine/test_real_engine.py", _CONTRACT),
+        ("tests/app/engine/test_cache.py",),
     ),
     Defect(
         "a sliding window is cut back to what it has forgotten",
