@@ -54,11 +54,14 @@ def no_child_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_widget_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A top-level widget or a running timer that outlives its test breaks a later one."""
+    """A top-level widget or a running timer that outlives its test breaks a later one.
+
+    So does a button that is still held: the later one's pointer drags where it only moves.
+    """
     yield
     if "qapp" not in request.fixturenames and "qtbot" not in request.fixturenames:
         return
-    from PySide6.QtCore import QCoreApplication, QEvent
+    from PySide6.QtCore import QCoreApplication, QEvent, Qt
     from PySide6.QtWidgets import QApplication
 
     app = QApplication.instance()
@@ -73,3 +76,4 @@ def no_widget_left(request: pytest.FixtureRequest) -> Iterator[None]:
         widget.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert not left, f"windows left open: {left}"
+    assert app.mouseButtons() == Qt.MouseButton.NoButton, "a button of the mouse is left pressed"

@@ -218,8 +218,11 @@ def test_the_search_leads_into_the_list(page: ModelsPage) -> None:
 
 def test_the_row_below_the_pointer_is_marked(page: ModelsPage) -> None:
     tree = page.tree
-    tree.leaveEvent(QEvent(QEvent.Type.Leave))  # the platform's own pointer may be over a row
     centre = row_centre(tree, "/gemma")
+    # From another row, for a pointer that is there already does not move; and the platform's own
+    # pointer may be over any.
+    QTest.mouseMove(tree.viewport(), row_centre(tree, "llama"))
+    tree.leaveEvent(QEvent(QEvent.Type.Leave))
     row = tree.visualRect(tree.indexAt(centre))  # other rows may change: it may be over them again
     before = tree.viewport().grab(row).toImage()
     QTest.mouseMove(tree.viewport(), centre)
@@ -235,6 +238,8 @@ def test_a_double_click_chats(qtbot: QtBot, page: ModelsPage) -> None:
     place = row_centre(page.tree, "/gemma")
     with qtbot.waitSignal(page.chat_requested) as asked:
         QTest.mouseDClick(page.tree.viewport(), Qt.MouseButton.LeftButton, NO_KEYS, place)
+        # It presses a last time and holds.
+        QTest.mouseRelease(page.tree.viewport(), Qt.MouseButton.LeftButton, NO_KEYS, place)
     assert asked.args == ["/gemma"]
 
 

@@ -124,6 +124,7 @@ def test_a_double_click_on_send_does_not_stop(qtbot: QtBot, composer: Composer) 
     with qtbot.assertNotEmitted(composer.stop_requested), qtbot.waitSignal(composer.send_requested):
         QTest.mouseClick(send_button(composer), Qt.MouseButton.LeftButton)
         QTest.mouseDClick(send_button(composer), Qt.MouseButton.LeftButton)
+        QTest.mouseRelease(send_button(composer), Qt.MouseButton.LeftButton)
     QApplication.setDoubleClickInterval(0)
     with qtbot.waitSignal(composer.stop_requested):
         QTest.mouseClick(send_button(composer), Qt.MouseButton.LeftButton)
