@@ -78,3 +78,17 @@ def test_draft_is_set_beside_the_rate_without_it() -> None:
     assert "5.00 tokens a step of the large model, measured; 5.00 by the formula" in draft_sentence(
         whole, None
     )
+
+
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [
+        (25.0, "2.00 times: faster."),
+        (50.0, "1.00 times: faster."),
+        (100.0, "0.50 times: slower: the draft costs more than it saves here."),
+    ],
+)
+def test_a_draft_is_judged_by_the_rate_without_it(alone: float, verdict: str) -> None:
+    stats = _stats(drafted_tokens=100, accepted_tokens=75)
+    text = draft_sentence(stats, alone)
+    assert text.endswith(f" 50.0 tok/s against {alone:,.1f} without it, {verdict}")

@@ -86,3 +86,18 @@ def test_prefill_is_operations_a_second_over_operations_a_token(plan_of: PlanOf)
     assert view is not None
     assert view.prefill.ceiling is not None
     assert by_hand(view.prefill.equation) == pytest.approx(view.prefill.ceiling, rel=0.02)
+
+
+def test_a_card_is_held_by_its_bandwidth_however_little_is_expected(plan_of: PlanOf) -> None:
+    on_card, on_host = recorded(plan_of(machine(card()))), recorded(plan_of())
+    point = on_host.rate_at(0)
+    assert point is not None
+    assert point.ceiling is not None
+    half = msgspec.structs.replace(point, high=point.ceiling / 2)
+    assert decode_limit(on_card, half) == "bandwidth-bound"
+    assert decode_limit(on_host, half) == "held by arithmetic"
+    full = msgspec.structs.replace(point, high=point.ceiling)
+    assert decode_limit(on_host, full) == "bandwidth-bound"
+    unknown = msgspec.structs.replace(point, ceiling=None)
+    assert decode_limit(on_host, unknown) == "bandwidth not known"
+    assert decode_limit(msgspec.structs.replace(on_host, devices=()), half) == "bandwidth-bound"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -249,3 +250,29 @@ def test_an_encoder_keeps_nothing_that_grows(tmp_path: Path) -> None:
     assert session.plan is not None
     assert session.plan.state_bytes == sum(item.kv_bytes for item in session.plan.devices) == 0
     assert panel_view(session).growth is None
+
+
+def test_layers_stay_on_the_card_that_they_were_planned_for(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card(), card(name="CUDA1"))))
+    before = panel_view(session).layers
+    assert before is not None
+    assert {layer.device for layer in before.layers} == {1, 2}
+    loaded(session, layers_offloaded=3)
+    after = panel_view(session).layers
+    assert after is not None
+    assert [layer.device for layer in after.layers] == [layer.device for layer in before.layers]
+
+
+def test_a_load_without_a_turn_is_replayed_with_its_own_time(plan_of: PlanOf) -> None:
+    live = Session()
+    live.planned(plan_of())
+    noon = datetime(2026, 3, 9, 12, 0, tzinfo=UTC)
+    record = loaded(live, at_ms=int(noon.timestamp() * 1000))
+    told = noon.astimezone()
+    assert panel_view(replayed(record, [])).recorded == (
+        f"Recorded turn of 9 March 2026, {told:%H:%M}"
+    )
+    hour_later = msgspec.structs.replace(turn(record), at_ms=record.at_ms + 3_600_000)
+    told += timedelta(hours=1)
+    assert panel_view(replayed(record, [hour_later])).recorded.endswith(f"{told:%H:%M}")

@@ -28,3 +28,9 @@ def test_each_device_has_a_table() -> None:
 
 def test_an_empty_panel_is_empty() -> None:
     assert panel_as_markdown(PanelView()) == ""
+
+
+def test_what_is_replayed_and_how_it_was_known_stand_in_one_line() -> None:
+    view = PanelView(recorded="Recorded turn of 1 May 2026, 12:00", notice="Measured then.")
+    assert panel_as_markdown(view) == "Recorded turn of 1 May 2026, 12:00 Measured then.\n"
+    assert panel_as_markdown(PanelView(notice="Planned.")) == "Planned.\n"

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from gguf_tools.facts import ModelFacts, read_facts
+from gguf_tools.findings import Finding, Fix
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from gguf_tools.typed import typed_facts
@@ -192,3 +193,40 @@ def test_a_type_for_both_is_that_of_the_keys(tmp_path: Path) -> None:
     ]
     assert refused.fixes[0].changes == {"type_v": "q8_0"}
     assert make_plan(facts, replace(load, type_v="q8_0"), machine()).refusal is None
+
+
+def test_the_curve_has_a_point_at_each_step_of_the_cache(plan_of: PlanOf) -> None:
+    short = plan_record(plan_of(n_ctx=2048)).curve
+    assert [point.depth for point in short] == [*range(0, 2048, 256), 2047]
+    model = {"context": 1 << 17}
+    long = [point.depth for point in plan_record(plan_of(model=model, n_ctx=1 << 17)).curve]
+    # A step is whole cells of 256, and there are no more than about fifty.
+    step = long[1]
+    assert step % 256 == 0
+    assert long == [*range(0, 1 << 17, step), (1 << 17) - 1]
+    assert 30 <= len(long) <= 70
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "changes"),
+    [
+        ("context", 4096, {"n_ctx": 4096}),
+        ("cache_type", "q8_0", {"type_k": "q8_0", "type_v": "q8_0"}),
+        ("type_k", "f16", {"type_k": "f16", "type_v": "f16"}),
+        ("type_k", "q8_0", {"type_k": "q8_0"}),
+        ("type_v", "same", {"type_v": "q5_0"}),
+        ("type_v", "f16", {"type_v": "f16"}),
+        ("gpu_layers", -1, {"gpu_layers": -1}),
+    ],
+)
+def test_a_fix_changes_this_programs_settings(
+    plan_of: PlanOf, setting: str, value: str | int, changes: dict[str, object]
+) -> None:
+    said = Finding("x", "note", "Something.", "2 tok/s", (Fix("Do it", setting, value),))
+    plan = replace(plan_of(type_k="q5_0", type_v="f16"), findings=(said,))
+    (finding,) = plan_record(plan).findings
+    (fix,) = finding.fixes
+    assert (finding.id, finding.severity, finding.text, finding.cost) == (
+        "x", "note", "Something.", "2 tok/s"
+    )  # fmt: skip
+    assert (fix.text, fix.changes) == ("Do it", changes)

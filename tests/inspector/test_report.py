@@ -83,3 +83,17 @@ def test_parts_of_a_continued_reply_are_named() -> None:
     part = msgspec.structs.replace(first, part=2, parts=3)
     assert "part 2 of 3" in report_as_markdown("x", [part])
     assert "part " not in report_as_markdown("x", [first])
+
+
+def test_a_finding_stands_with_the_load_whose_turn_it_is_of(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    first = loaded(session, at_ms=1)
+    settings = msgspec.structs.replace(first.settings, flash_attention=False)
+    second = msgspec.structs.replace(first, at_ms=2, settings=settings)
+    slow = turn(second, decode_s=100.0, samples=((1, 0.0), (101, 100.0)))
+    text = report_as_markdown("Two", [turn(first, decode_s=100 / 60_000), slow])
+    _title, before, after = text.split("## Load of ")
+    said = "- **Decoding is slower than predicted.**"
+    assert said not in before
+    assert said in after

@@ -11,6 +11,7 @@ import pytest
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from gguf_tools.typed import typed_facts
+from gguf_tools.units import format_bytes
 from inspector.planner_examples import model_named
 from inspector.room import RoomFix, lacking, room_fixes
 from tests.inspector.conftest import GIB, card, cpu, machine
@@ -145,3 +146,18 @@ def test_the_longest_context_fits_where_buffers_shrink_no_further(short_bytes: i
     assert over.fits is False
     offered = [fix.changes for fix in room_fixes(plan) if fix.text.startswith("context to")]
     assert offered == ([] if short_bytes else [{"n_ctx": 512}])
+
+
+def test_a_cache_that_is_small_already_is_not_offered_smaller() -> None:
+    small = planned("8B, plain Q4", 6, context=131_072, type_k="q4_0", type_v="q4_0")
+    texts = [fix.text for fix in room_fixes(small)]
+    assert texts
+    assert not any(text.startswith("KV cache") for text in texts)
+
+
+def test_the_parts_of_the_rule_add_up() -> None:
+    plan = planned("8B, plain Q4", 16, context=131_072)
+    (finding,) = lacking(plan)
+    (host,) = plan.memory.devices
+    rest = format_bytes(host.compute_bytes + host.other_bytes)
+    assert f"+ compute and the rest {rest} = {format_bytes(host.total_bytes)} must" in finding.cause

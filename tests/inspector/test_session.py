@@ -158,3 +158,19 @@ def test_comparable_turns_follow_the_turns_and_the_model(plan_of: PlanOf) -> Non
     assert len(session.comparable) == 3
     session.conversation([])
     assert not session.comparable
+
+
+def test_before_there_is_a_rate_no_time_of_decoding_is_known() -> None:
+    session = Session()
+    session.turn_started(prompt_tokens=100, reused_tokens=40, new_tokens=60)
+    session.tokens(5)
+    assert session.live is not None
+    stats = session.live.stats
+    assert (stats.prompt_tokens, stats.reused_tokens, stats.evaluated_tokens) == (100, 40, 60)
+    assert (stats.reply_tokens, stats.decode_s, stats.replies_at_once) == (5, 0.0, 1)
+    assert stats.decode_per_s is None
+    session.tokens(21, 40.0)
+    session.branch(1, 3)
+    stats = session.live.stats
+    assert (stats.decode_s, stats.replies_at_once) == (0.5, 2)
+    assert stats.decode_per_s == pytest.approx(40.0)

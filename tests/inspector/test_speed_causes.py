@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
+import pytest
 
 from gguf_tools.plan import Plan
 from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
 from inspector.speed import judge, speed_view
-from tests.inspector.conftest import GIB, at_rate, buffer, card, loaded, machine, sample, turn
+from tests.inspector.conftest import FLAT, GIB, at_rate, buffer, card, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -109,7 +111,7 @@ def test_layers_that_are_not_where_they_were_planned(plan_of: PlanOf) -> None:
     session = Session()
     session.planned(plan_of(machine(card()), n_ctx=2048))
     loaded(session, layers_offloaded=1)
-    assert "3 layers were planned on the accelerator and 1 are there." in _slow(session)
+    assert "Of 3 layers planned on the accelerator 1 came there." in _slow(session)
 
 
 def test_weights_that_are_read_from_the_disk(plan_of: PlanOf) -> None:
@@ -151,3 +153,48 @@ def test_a_device_of_unknown_bandwidth_is_not_blamed(session: Session) -> None:
     assert judge(session).causes == (
         "The 40.0 GB/s of CPU was measured while the machine may have been busy.",
     )
+
+
+def test_a_rate_that_falls_as_the_curve_does_needs_no_cause(session: Session) -> None:
+    plan = session.plan
+    assert plan is not None
+    start, end = FLAT
+    steep = (
+        msgspec.structs.replace(start, low=60.0),
+        msgspec.structs.replace(end, low=20.0, high=40.0, ceiling=50.0),
+    )
+    # 20 tokens a block: 12 blocks from 60 tok/s down to 20 over the whole context.
+    times = [(1, 0.0)]
+    for block in range(12):
+        tokens, seconds = times[-1]
+        times.append((tokens + 150, seconds + 150 / (6.0 - block / 3)))
+    falling: dict[str, Any] = {"samples": tuple(times), "reply_tokens": 1801, "prompt_tokens": 100}
+    session.plan = msgspec.structs.replace(plan, curve=steep)
+    at_rate(session, 0.2, **falling)
+    assert not any("Within the reply" in sentence for sentence in judge(session).causes)
+    session.plan = msgspec.structs.replace(plan, curve=FLAT)
+    at_rate(session, 0.2, **falling)
+    assert any("Within the reply" in sentence for sentence in judge(session).causes)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cores", "tuned", "said"),
+    [
+        (0, 8, False, ""),
+        (1, 3, False, "Only 1 of 3 fast cores are used."),
+        (2, 4, False, ""),
+        (4, 9, False, "Only 4 of 9 fast cores are used."),
+        (4, 9, True, ""),
+        (5, 4, False, "5 threads share 4 fast cores and wait for each other."),
+        (5, 4, True, ""),
+        (4, 4, False, ""),
+    ],
+)
+def test_threads_beside_cores(
+    session: Session, threads: int, cores: int, said: str, *, tuned: bool
+) -> None:
+    load = session.load
+    assert load is not None
+    session.cores, session.tuned = cores, tuned
+    at_rate(session, 5, threads=threads)
+    assert [text for text in judge(session).causes if "fast cores" in text] == [said] * bool(said)

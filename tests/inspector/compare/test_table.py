@@ -205,3 +205,12 @@ def test_where_the_cache_of_one_is_unknown_the_weights_count_for_all() -> None:
     rows = variant_rows(comparison(variants=(reference, other, third), reference=0))
     assert [row.ratio_predicted for row in rows] == [1.0, 2.0, 4.0]
     assert [row.bytes_per_token for row in rows] == [8 * GIB, 4 * GIB, 2 * GIB]
+
+
+def test_a_chat_that_wrote_meanwhile_is_told() -> None:
+    first, second = variant("Q4_0", 4 * GIB, 20.0), variant("Q8_0", 8 * GIB, 10.0)
+    said = "The chat wrote meanwhile, so these rates are low: Q8_0."
+    quiet = comparison(variants=(first, second), memory=())
+    assert not any("chat wrote" in line for line in sentences(quiet))
+    disturbed = msgspec.structs.replace(second, disturbed=True)
+    assert said in sentences(comparison(variants=(first, disturbed), memory=()))

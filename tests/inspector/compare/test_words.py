@@ -75,3 +75,15 @@ def test_words_that_come_often_are_compared_as_well() -> None:
     second = " ".join(["two", *same, "new"])
     found = differing_words([first, second], 0)
     assert _marked(first, found[0]) == ["one", "old"]
+
+
+def test_a_word_said_once_more_is_the_only_difference() -> None:
+    answers = ["no no", "no no no"]
+    first, second = differing_words(answers, 0)
+    assert _marked(answers[0], first) == []
+    assert [text.strip() for text in _marked(answers[1], second)] == ["no"]
+    # The words that both texts share from the end are not those that they share from the start.
+    answers = ["a b a", "a b a b a"]
+    first, second = differing_words(answers, 0)
+    assert _marked(answers[0], first) == []
+    assert "".join(_marked(answers[1], second)).split() == ["b", "a"]
