@@ -102,3 +102,45 @@ def test_bits_of_what_is_expected(tmp_path: Path) -> None:
     facts = read_facts(model.builder().write(tmp_path / "m.gguf"))
     expected = expect(facts, quant_type("Q8_0"))
     assert expected.bits_per_weight == pytest.approx(8.5, abs=0.01)
+
+
+def test_the_middle_layers_of_a_small_mix_get_less(llama: Hyperparameters) -> None:
+    for role in ("ffn_gate", "ffn_up"):
+        names = [f"blk.{layer}.{role}.weight" for layer in range(80)]
+        found = _chosen("IQ3_XS", "IQ3_S", llama, *names)
+        # All but the first and the last eighth
+        assert found == ["IQ3_S"] * 10 + ["IQ3_XXS"] * 60 + ["IQ3_S"] * 10
+        assert set(_chosen("IQ3_S", "IQ3_S", llama, *names)) == {"IQ3_S"}
+
+
+def test_first_and_last_layer_of_experts_are_told_by_name(llama: Hyperparameters) -> None:
+    mixture = replace(llama, experts=8)
+    names = [f"blk.{layer}.ffn_down_exps.weight" for layer in (79, 40, 0)]
+    # A third of the layers between the eighths gets more; 40 is not among them.
+    assert _chosen("Q4_K_M", "Q4_K", mixture, *names) == ["Q6_K", "Q4_K", "Q6_K"]
+
+
+def test_what_one_architecture_keeps_others_quantise(llama: Hyperparameters) -> None:
+    glm = replace(llama, architecture="glm5-next")
+    names = ("blk.0.attn_k_b.weight", "blk.0.hc_attn.weight", "blk.0.attn_norm.weight")
+    assert _chosen("Q4_K_S", "Q4_K", glm, *names) == ["F16", "F16", "F16"]
+    assert _chosen("Q4_K_S", "Q4_K", llama, *names) == ["Q4_K", "Q4_K", "F16"]
+
+
+@pytest.mark.parametrize(
+    ("mix", "base", "output"),
+    [
+        ("Q4_K_M", "Q4_K", "Q6_K"),
+        ("Q8_0", "Q8_0", "Q8_0"),
+        ("IQ3_XXS", "IQ3_XXS", "Q5_K"),
+        ("IQ2_M", "IQ2_S", "Q5_K"),
+        ("MXFP4_MOE", "MXFP4", "Q8_0"),
+    ],
+)
+def test_the_output_matrix(llama: Hyperparameters, mix: str, base: str, output: str) -> None:
+    names = ("output.weight", "token_embd.weight")
+    assert _chosen(mix, base, llama, *names)[0] == output
+    # Without one of its own the table is the output.
+    assert _chosen(mix, base, llama, "token_embd.weight") == [output]
+    falcon = replace(llama, architecture="falcon")
+    assert _chosen(mix, base, falcon, *names)[0] == "Q8_0"
