@@ -244,7 +244,3 @@ class Stage(QObject):
             self._idle.stop()
         self._end_s, self._rested_s = end, inf  # the time of this turn is spent
         self.worked.emit()
-
-    def stop(self) -> None:
-        """Stop working between events."""
-        self._idle.stop()

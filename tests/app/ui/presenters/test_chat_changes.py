@@ -1,4 +1,4 @@
-"""Steps from one list of messages to another: what is done leads there, and is not more than needed."""
+"""Steps from one list of messages to another lead there, and are no more than are needed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
 from app.ui.transcript.entries import Entries
 from app.ui.transcript.entry import Entry, estimated_height
-from app.ui.transcript.items import MessageView
+from app.ui.transcript.items import MessageView, Role, lines_of
 
 VIEWS = [MessageView(f"m{i}", "user", "word " * 60 * i) for i in range(6)]
 
@@ -43,3 +45,34 @@ def test_taking_out_and_adding() -> None:
     assert entries.pop(0).view is VIEWS[0]
     entries.append(VIEWS[0])
     assert entries.ids() == ["m1", "m2", "m3", "m4", "m5", "m0"]
+
+
+def test_putting_in_anywhere() -> None:
+    entries = Entries(VIEWS[1:])
+    entries.insert(0, VIEWS[0])
+    entries.insert(6, MessageView("last", "user", "x"))
+    assert entries.ids() == [*(view.id for view in VIEWS), "last"]
+    assert list(entries.made()) == []
+
+
+def test_newest_reply_makes_nothing() -> None:
+    entries = Entries([MessageView("a", "assistant", "x"), *VIEWS])
+    assert entries.last_reply() == "a"
+    assert list(entries.made()) == []
+    assert Entries(VIEWS).last_reply() == ""
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "notice"])
+def test_lines_that_were_counted_beforehand_change_no_height(role: Role) -> None:
+    text = "word " * 200 + "\n\nmore"
+    known = MessageView("a", role, text, lines=lines_of(text))
+    assert estimated_height(known) == estimated_height(MessageView("a", role, text))
+    assert known == MessageView("a", role, text)
+
+
+def test_text_that_grows_is_not_measured_by_lines_of_before() -> None:
+    entry = Entry(MessageView("a", "assistant", "x", state="streaming", lines=1))
+    entry.append("\n" * 50, "")
+    assert estimated_height(entry.view) == estimated_height(
+        MessageView("a", "assistant", "x" + "\n" * 50)
+    )

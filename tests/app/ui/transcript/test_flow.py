@@ -134,3 +134,35 @@ def test_appending_does_not_move_a_reader() -> None:
     flow.scroll_to(500, VIEW)
     flow.append(Entry(MessageView("new", "user", "x")))
     assert flow.position(VIEW) == 500
+
+
+@pytest.mark.parametrize("index", [0, 10, 12, 19])
+def test_a_message_that_comes_back_stands_where_it_stood(index: int) -> None:
+    flow = _flow(20)
+    flow.scroll_to(flow.top_of(flow.entries[10]) - 30, VIEW)
+    flow.keep_place(VIEW)
+    before = [_seen(flow, number) for number in range(20)]
+    taken = flow.remove(f"m{index}")
+    assert taken is not None
+    flow.insert(index, taken)
+    assert [entry.view.id for entry in flow.entries] == [f"m{i}" for i in range(20)]
+    assert [flow.index_of(f"m{i}") for i in range(20)] == list(range(20))
+    assert [_seen(flow, number) for number in range(20)] == before
+
+
+def test_what_is_put_in_elsewhere_does_not_move_a_reader() -> None:
+    flow = _flow(20)
+    flow.scroll_to(flow.top_of(flow.entries[10]) + 30, VIEW)
+    flow.keep_place(VIEW)
+    before = _seen(flow, 10)
+    flow.insert(3, Entry(MessageView("above", "user", "x")))
+    assert _seen(flow, 11) == before
+    flow.insert(18, Entry(MessageView("below", "user", "x")))
+    assert _seen(flow, 11) == before
+
+
+def test_a_reader_at_the_end_stays_there_when_something_is_put_in() -> None:
+    flow = _flow(20)
+    flow.insert(19, Entry(MessageView("new", "user", "x")))
+    assert flow.follow
+    assert flow.position(VIEW) == flow.limit(VIEW)

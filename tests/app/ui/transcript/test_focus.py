@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QKeyEvent, QPaintEvent, QRegion
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu
+from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.transcript.items import MessageAction, MessageView, NoticeAction
@@ -141,3 +141,39 @@ def test_focus_of_a_button_that_goes_is_not_handed_to_another_message(
     else:
         focused.update_message(MessageView("a2", "assistant", "", state="waiting"))
     assert QApplication.focusWidget() is focused
+
+
+class _Drawn(QObject):
+    """Takes down what of a viewport is drawn again."""
+
+    def __init__(self, watched: QWidget) -> None:
+        super().__init__(watched)
+        self.area = QRegion()
+        watched.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self.area += event.region()
+        return False
+
+
+def test_moving_the_mark_draws_its_two_places_and_not_the_whole_view(
+    qtbot: QtBot, focused: Transcript
+) -> None:
+    QTest.keyClick(focused, Key.Key_Up)
+    qtbot.wait(50)
+    drawn = _Drawn(focused.viewport())
+    focused.lay_out()
+    qtbot.wait(50)
+    assert drawn.area.isEmpty()
+    before = QRegion(focused._navigator._mark)
+    QTest.keyClick(focused, Key.Key_Up)
+    after = QRegion(focused._navigator._mark)
+    assert not before.isEmpty()
+    assert not after.isEmpty()
+    assert not before.intersects(after)
+    qtbot.waitUntil(lambda: drawn.area.intersects(after))
+    assert before.subtracted(drawn.area).isEmpty()
+    assert after.subtracted(drawn.area).isEmpty()
+    answer = next(text for text in widgets(focused, TextRow) if text.toPlainText() == "Answer two")
+    assert not drawn.area.intersects(answer.geometry())

@@ -48,3 +48,17 @@ def test_finding_what_lies_at_an_offset(values: list[int], offset: int) -> None:
 def test_nothing_has_no_height() -> None:
     assert Heights().total == 0
     assert Heights().find(100) == 0
+
+
+@given(values=heights, added=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 500))))
+def test_putting_in_anywhere(values: list[int], added: list[tuple[int, int]]) -> None:
+    tree = Heights(values)
+    for place, value in added:
+        index = place % (len(values) + 1)
+        tree.insert(index, value)
+        values.insert(index, value)
+    assert [tree[i] for i in range(len(tree))] == values
+    assert [tree.before(i) for i in range(len(values) + 1)] == [
+        sum(values[:i]) for i in range(len(values) + 1)
+    ]
+    assert tree.find(sum(values[:-1])) == Heights(values).find(sum(values[:-1]))

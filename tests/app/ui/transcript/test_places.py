@@ -99,3 +99,43 @@ def test_a_long_chat_is_counted_without_being_parsed(view: Transcript) -> None:
     assert len(list(view._flow.entries.made())) == before
     assert view.places.show("m7", "keel", 1)
     assert len(list(view._flow.entries.made())) < before + 100
+
+
+def test_a_long_chat_is_counted_in_many_steps_from_its_end_on(view: Transcript) -> None:
+    view.set_messages([MessageView(f"m{i}", "user", f"The keel of {i}") for i in range(2000)])
+    view.places.look_for("KEEL")
+    steps = list(view.places.counting())
+    assert len(steps) > 10
+    found = [message for step in steps for message, _ in step]
+    assert found == [f"m{i}" for i in reversed(range(2000))]
+
+
+@pytest.mark.parametrize("typed", ["keels", "a keel", "straSSe", "  a b", "bab"])
+def test_what_is_known_of_a_shorter_text_misses_no_place_of_a_longer_one(
+    view: Transcript, typed: str
+) -> None:
+    texts = ("A keel, keels", "Straße strasse", "a\u00a0keel", "a b a b", "babab", "", "kee ls")
+    view.set_messages([MessageView(f"m{i}", "user", text) for i, text in enumerate(texts)])
+    there_and_back = [*range(len(typed) + 1), *reversed(range(len(typed)))]
+    for length in there_and_back:
+        needle = typed[:length].strip().casefold()
+        expected = [
+            (f"m{i}", text.casefold().replace("\u00a0", " ").count(needle))
+            for i, text in enumerate(texts)
+        ]
+        assert view.places.counts(typed[:length]) == [
+            found for found in expected if needle and found[1]
+        ]
+
+
+def test_messages_that_were_parsed_tell_what_they_show(view: Transcript) -> None:
+    linked = MessageView("far", "assistant", "A [keel](https://keel.example) and a ke*el*.")
+    view.set_messages([linked, *(MessageView(f"m{i}", "user", "word\n" * 9) for i in range(200))])
+    assert view.places.shown_counts() == {}  # nothing is looked for
+    view.places.look_for("https")
+    assert "far" not in view.places.shown_counts()
+    view.scroll_to("far")
+    assert view.places.shown_counts()["far"] == 0
+    assert view.places.index_of("far") == 0
+    assert view.places.index_of("m199") == 200
+    assert view.places.index_of("gone") == -1

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.ui.theme import ThemeManager
+from app.ui.transcript.entry import Entry
+from app.ui.transcript.flow import Flow, Placed
 from app.ui.transcript.items import MessageView
 from app.ui.transcript.stage import Stage
 from app.ui.transcript.view import Transcript
@@ -65,15 +70,15 @@ def test_what_stood_there_stays_in_sight_until_all_of_the_new_is(
 ) -> None:
     slow_view.set_messages(_chat(300))
     assert not slow_view.viewport().updatesEnabled()
-    qtbot.waitUntil(lambda: slow_view._stage.in_view_done)
-    assert slow_view.viewport().updatesEnabled()
+    qtbot.waitUntil(slow_view.viewport().updatesEnabled)
+    assert slow_view._stage.in_view_done
 
 
 def test_a_view_that_takes_long_is_shown_as_far_as_it_is(
     qtbot: QtBot, slow_view: Transcript
 ) -> None:
     slow_view.set_messages(_chat(300))
-    slow_view._stage.stop()
+    slow_view._stage._idle.timeout.disconnect()  # as if there were never time
     qtbot.waitUntil(slow_view.viewport().updatesEnabled)
     assert not slow_view._stage.in_view_done
 
@@ -101,6 +106,97 @@ def test_finding_a_text_does_not_wait_for_its_turn(slow_view: Transcript) -> Non
     slow_view.set_messages(_chat(300))
     slow_view.reveal_text("m101", "message 101")
     assert seen(slow_view, "message 101")
+
+
+def test_finding_a_text_far_away_shows_its_row_alone_at_first(
+    qtbot: QtBot, slow_view: Transcript
+) -> None:
+    slow_view.set_messages(_chat(300))
+    qtbot.waitUntil(lambda: not slow_view._stage._idle.isActive())
+    slow_view.reveal_text("m101", "message 101")
+    assert slow_view.places._selected.selected_plain() == "message 101"
+    assert not slow_view._stage.in_view_done
+    # What stood in the view stays in sight until what is beside the row is there, too.
+    assert not slow_view.viewport().updatesEnabled()
+    qtbot.waitUntil(slow_view.viewport().updatesEnabled)
+    assert slow_view._stage.in_view_done
+    assert seen(slow_view, "message 100")
+    assert slow_view.places._selected.selected_plain() == "message 101"
+
+
+class _Clock:
+    """A clock that stands unless it is told otherwise; ``work_s`` passes with each row."""
+
+    now_s = 0.0
+    work_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def timed(
+    qtbot: QtBot, themes: ThemeManager, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Transcript, _Clock, list[str]]]:
+    """A transcript with a clock of ours, and the rows it works on."""
+    clock = _Clock()
+    worked: list[str] = []
+    original = Stage._work_on
+
+    def work_on(stage: Stage, placed: Placed, end: float) -> None:
+        worked.append(placed.entry.view.id)
+        clock.now_s += clock.work_s
+        original(stage, placed, end)
+
+    monkeypatch.setattr(Stage, "_work_on", work_on)
+    made = Transcript(themes, clock=clock)
+    qtbot.addWidget(made)
+    made.resize(812, 700)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made, clock, worked
+    made.clear()
+    made.close_workers()
+
+
+def test_calls_of_one_turn_share_its_time(timed: tuple[Transcript, _Clock, list[str]]) -> None:
+    view, clock, worked = timed
+    clock.work_s = 0.002
+    view.set_messages(_chat(300))
+    first = len(worked)
+    assert 1 < first < 5
+    view.lay_out()  # the view was resized, for one: a row more, not as many as before
+    assert len(worked) == first + 1
+    clock.now_s += 1  # another turn
+    view.lay_out()
+    assert len(worked) == 2 * first + 1
+
+
+def test_what_was_done_before_counts_as_time_of_the_turn(
+    timed: tuple[Transcript, _Clock, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, clock, worked = timed
+    clock.work_s = 0.002
+    original = Flow.set_entries
+
+    def set_entries(flow: Flow, entries: Sequence[Entry | MessageView]) -> None:
+        clock.now_s += 0.5  # a chat of very many messages
+        original(flow, entries)
+
+    monkeypatch.setattr(Flow, "set_entries", set_entries)
+    view.set_messages(_chat(300))
+    assert len(worked) == 1
+
+
+def test_a_view_that_took_time_is_drawn_in_a_turn_of_its_own(
+    qtbot: QtBot, timed: tuple[Transcript, _Clock, list[str]]
+) -> None:
+    view, clock, _ = timed
+    clock.work_s = 0.0006
+    view.set_messages(_chat(3))
+    assert view._stage.in_view_done
+    assert not view.viewport().updatesEnabled()
+    qtbot.waitUntil(view.viewport().updatesEnabled)
 
 
 def test_a_message_can_be_edited_where_there_is_no_time(slow_view: Transcript) -> None:
