@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from gguf_tools.machine import LOAD_LINE, MEASURED_BUSY
-from gguf_tools.units import format_bandwidth, format_bytes, format_percent
+from gguf_tools.units import counted, format_bandwidth, format_bytes, format_percent
 from inspector.budget import budgets
 from inspector.fixes import PLAIN_TYPES, fix, smaller_cache, smaller_context, without
 from inspector.placement_findings import placement_findings
@@ -139,7 +139,7 @@ def _threads(session: Session, threads: int) -> Iterator[FindingRecord]:
         yield FindingRecord(
             id="threads",
             severity="warning",
-            text=f"{threads} threads share {cores} fast cores.",
+            text=f"{threads} threads share {counted(cores, 'fast core')}.",
             cause="Decoding waits for memory, so more threads than cores only hold each other up.",
             fixes=(fewer,),
         )

@@ -73,7 +73,8 @@ def kv_formula(plan: Plan) -> str:
         if k_row == v_row and facts.key_length == facts.value_length:
             each = kind.block_bytes / kind.block
             formula = (
-                f"2 (K and V) × {counted(len(main.layers), 'layer')} × {heads} KV heads × "
+                f"2 (K and V) × {counted(len(main.layers), 'layer')} × "
+                f"{counted(heads, 'KV head')} × "
                 f"{facts.key_length} values × {each:g} B ({kind.name.lower()}) = {total}"
             )
         else:
@@ -85,5 +86,7 @@ def kv_formula(plan: Plan) -> str:
     windows = [cache for cache in memory.caches if not cache.grows]
     if windows:
         count = sum(len(cache.layers) for cache in windows)
-        formula += f"; {count} sliding layers stop growing at {windows[0].cells:,} tokens"
+        stop = "stops" if count == 1 else "stop"
+        formula += f"; {counted(count, 'sliding layer')} {stop} growing at "
+        formula += f"{windows[0].cells:,} tokens"
     return formula

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from gguf_tools.header import Header
-from gguf_tools.units import format_bytes, format_count
+from gguf_tools.units import counted, format_bytes, format_count
 from inspector.budget import budgets
 from inspector.findings import findings_of
 from inspector.plan_errors import plan_errors, worst_error
@@ -150,7 +150,8 @@ def _notice(session: Session) -> str:
             tokens = session.used_tokens
             if not tokens or session.has_evaluated:
                 return ""
-            return f"Not in the cache yet: shown is what this chat's {tokens:,} tokens will take."
+            count = counted(tokens, "token")
+            return f"Not in the cache yet: shown is what this chat's {count} will take."
 
 
 # --- findings and layers
@@ -350,7 +351,7 @@ def _model_rows(model: ModelRecord, plan: PlanRecord) -> list[ModelRow]:
         rows.append(
             ModelRow(
                 "Sliding window",
-                f"{model.sliding_window:,} tokens in {model.sliding_layers} layers",
+                f"{model.sliding_window:,} tokens in {counted(model.sliding_layers, 'layer')}",
                 "assumed" if "sliding_window_pattern" in model.assumed else "file",
             )
         )

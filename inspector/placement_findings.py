@@ -27,7 +27,11 @@ def placement_findings(session: Session, load: LoadRecord) -> Iterator[FindingRe
         yield FindingRecord(
             id="gpu_unused",
             severity="warning",
-            text=f"{load.gpu_layers_asked} layers were asked onto a GPU, and none is there.",
+            text=(
+                f"{counted(load.gpu_layers_asked, 'layer')} "
+                f"{'was' if load.gpu_layers_asked == 1 else 'were'} asked onto a GPU, and none is "
+                "there."
+            ),
             cause=(
                 "The engine lists no accelerator: this build of llama.cpp has no backend for it, "
                 "or its driver is missing."
@@ -111,7 +115,9 @@ def _offload(
         cause += f". All layers fit up to a context of {every.max_context:,} tokens"
     asked = load.gpu_layers_asked
     if asked >= 0 and load.layers_offloaded < min(asked, load.layers_total):
-        cause = f"{asked} layers were asked for and {load.layers_offloaded} fit. {cause}"
+        were = "was" if asked == 1 else "were"
+        fit_ = f"{counted(asked, 'layer')} {were} asked for and {load.layers_offloaded} fit."
+        cause = f"{fit_} {cause}"
     return FindingRecord(
         id="offload",
         severity="note" if gains is False else "warning",

@@ -237,7 +237,11 @@ def users_phrases(row: RowPlan) -> list[Phrase]:
     one = tokens(settings.context_sequence)
     if row.users is None:
         return [_say("Unknown, as the free memory is.")]
-    said = [_say("%1 chats of %2 fit at once", f"{row.users:,}", one)]
+    said = [
+        _say("1 chat of %1 fits", one)
+        if row.users == 1
+        else _say("%1 chats of %2 fit at once", f"{row.users:,}", one)
+    ]
     each = row.plan.memory.kv_bytes / settings.streams
     state = row.plan.memory.state_bytes / settings.sequences
     said.append(
@@ -284,8 +288,8 @@ def ceiling_phrases(row: RowPlan) -> list[Phrase]:
     ):
         said.append(
             _say(
-                "It does not fit so: with %1 layers on the card, the rest read from main memory, "
-                "the ceiling is %2 tok/s.",
+                "It does not fit so: with %1 of the layers on the card, the rest read from main "
+                "memory, the ceiling is %2 tok/s.",
                 f"{row.split.layers_offloaded:,}",
                 _rate(row.split_rates.ceiling),
             )

@@ -157,8 +157,8 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
         )
     if load is not None and load.layers_offloaded < plan.layers_offloaded:
         yield (
-            f"{plan.layers_offloaded} layers were planned on the accelerator and "
-            f"{load.layers_offloaded} are there."
+            f"Of {counted(plan.layers_offloaded, 'layer')} planned on the accelerator "
+            f"{load.layers_offloaded:,} came there."
         )
     for item in plan.devices:
         if item.network_s:
@@ -167,7 +167,8 @@ def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[
                 "network that is slower now, or another user of that computer, would explain it."
             )
     if session.cores and stats.threads > session.cores and not session.tuned:
-        yield (f"{stats.threads} threads share {session.cores} fast cores and wait for each other.")
+        cores = counted(session.cores, "fast core")
+        yield f"{stats.threads} threads share {cores} and wait for each other."
     if session.busy:
         yield session.busy
     if stats.decode_s and stats.sample_s > _SAMPLER_SHARE * stats.decode_s:

@@ -18,7 +18,7 @@ from app.data.library.fit import VariantFit
 from app.paths import Paths, default_paths
 from app.settings import Settings
 from gguf_tools.facts import ModelFacts
-from gguf_tools.units import format_bytes, format_seconds
+from gguf_tools.units import counted, format_bytes, format_seconds
 
 __all__ = ["add_arguments", "run"]
 
@@ -170,7 +170,7 @@ def _row(variant: Variant, fits: _Fits) -> tuple[str, ...]:
 
 def _fit_words(variant: Variant, fit: VariantFit | None) -> str:
     if variant.missing:
-        return f"{variant.missing} parts missing"
+        return f"{counted(variant.missing, 'part')} missing"
     if fit is None:
         return "a projector"
     left = fit.left_bytes

@@ -13,6 +13,7 @@ from typing import Final
 
 from app.engine.interface import Aborted, EngineFailure, EngineModel
 from app.engine.protocol import Bench
+from gguf_tools.units import counted
 
 __all__ = ["run_test"]
 
@@ -44,8 +45,8 @@ def run_test(
     if end > info.n_ctx // max(request.sequences, 1):
         raise EngineFailure(
             "does_not_fit",
-            f"A depth of {request.depth:,} and {request.tokens:,} tokens need a context of "
-            f"{end * request.sequences:,}, the model has {info.n_ctx:,}.",
+            f"A depth of {request.depth:,} and {counted(request.tokens, 'token')} need a context "
+            f"of {end * request.sequences:,}, the model has {info.n_ctx:,}.",
         )
     tokens = _tokens(end, info.n_vocab)
     sequences = range(request.sequences)

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from app.engine.interface import Aborted, EngineFailure, EngineModel, Vocabulary
 from app.engine.protocol import Score, Scored
+from gguf_tools.units import counted
 from inspector.compare.records import TokenDifference
 
 __all__ = ["expectation_bytes", "score_text"]
@@ -146,8 +147,8 @@ def _cut(model: EngineModel, request: Score) -> _Text:
     if chunk < _LEAST_TOKENS:
         raise EngineFailure(
             "bad_request",
-            f"The text has {len(tokens):,} tokens; at least {_LEAST_TOKENS} are needed to tell "
-            "how well it is foreseen.",
+            f"The text has {counted(len(tokens), 'token')}; at least {_LEAST_TOKENS} are needed "
+            "to tell how well it is foreseen.",
         )
     chunks = max(1, min(request.chunks, len(tokens) // chunk))
     return _Text(tokens[: chunk * chunks], chunk, chunks, vocab.with_bos([]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QCoreApplication
 
 from app.data.records import ContextEvent, Message, Siblings
+from app.ui.numbers import numbered
 from app.ui.transcript.items import AttachmentView, Figure, MessageView, NoticeAction, lines_of
 from inspector.records import TurnStats
 
@@ -90,9 +91,11 @@ def figures_of(stats: TurnStats, *, has_text: bool = True) -> tuple[Figure, ...]
                 _tr("prefill"),
                 _rate(stats.prefill_per_s),
                 _tr("tok/s"),
-                tip=_tr("{0} prompt tokens were evaluated in {1:.2f} s.").format(
-                    f"{stats.evaluated_tokens:,}", stats.prefill_s
-                ),
+                tip=numbered(
+                    stats.evaluated_tokens,
+                    _tr("1 prompt token was evaluated in {0:.2f} s."),
+                    _tr("%n prompt tokens were evaluated in {0:.2f} s."),
+                ).format(stats.prefill_s),
             )
         )
     if stats.decode_per_s is not None:
@@ -110,9 +113,11 @@ def figures_of(stats: TurnStats, *, has_text: bool = True) -> tuple[Figure, ...]
                 _tr("draft"),
                 f"{stats.accepted_share * 100:.0f}",
                 _tr("% right"),
-                tip=_tr(
-                    "The draft model guessed {0} tokens, {1} of them were what this model wrote."
-                ).format(f"{stats.drafted_tokens:,}", f"{stats.accepted_tokens:,}"),
+                tip=numbered(
+                    stats.drafted_tokens,
+                    _tr("The draft model guessed 1 token; of what this model wrote it had {0}."),
+                    _tr("The draft model guessed %n tokens; of what this model wrote it had {0}."),
+                ).format(f"{stats.accepted_tokens:,}"),
             )
         )
     if stats.batch_per_s is not None:
@@ -226,13 +231,15 @@ def _actions(message: Message) -> tuple[NoticeAction, ...]:
 def cut_view(event: ContextEvent | None, dropped: int, tokens: int, anchor: str) -> MessageView:
     """Return the line that marks where the model's memory begins."""
     n_ctx = event.n_ctx if event is not None else 0
-    text = _tr(
-        "The model's memory begins here: {0} earlier messages ({1} tokens) left the context."
+    text = numbered(
+        dropped,
+        _tr("The model's memory begins here: an earlier message ({0}) left the context."),
+        _tr("The model's memory begins here: %n earlier messages ({0}) left the context."),
     )
     return MessageView(
         id=CUT_PREFIX + anchor,
         role="memory_cut",
-        text=text.format(f"{dropped:,}", f"{tokens:,}"),
+        text=text.format(numbered(tokens, _tr("1 token"), _tr("%n tokens"))),
         note="" if not n_ctx else _tr("The context holds {0} tokens.").format(f"{n_ctx:,}"),
         actions=(
             NoticeAction(_tr("Raise the context"), "raise_context"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gguf_tools.typed.model import TypedModel, TypedModelError
-from gguf_tools.units import format_count
+from gguf_tools.units import counted, format_count
 
 __all__ = ["TypedShape", "solve"]
 
@@ -139,7 +139,8 @@ def _spread(mean: float, layers: int) -> tuple[int, ...]:
 
 def _no_room(model: TypedModel) -> TypedModelError:
     return TypedModelError(
-        f"{format_count(model.parameters)} parameters leave no room for {model.layers:,} layers "
-        f"of {model.kv_heads:,} KV heads of {model.head_length:,}: type more parameters or fewer "
+        f"{format_count(model.parameters)} parameters leave no room for "
+        f"{counted(model.layers, 'layer')} of {counted(model.kv_heads, 'KV head')} of "
+        f"{model.head_length:,}: type more parameters or fewer "
         "layers."
     )

@@ -15,6 +15,7 @@ from inspector.widgets.text import (
     fill,
     grouped,
     joined,
+    numbered,
     tip,
     tokens_short,
 )
@@ -66,16 +67,21 @@ class GrowthCard(Card):
     def _fits(self, view: GrowthView) -> str:
         parts = []
         if view.fitting_tokens is not None:
-            many = fill(self.tr("%1 more tokens fit"), grouped(view.fitting_tokens))
-            parts.append(self.tr("1 more token fits") if view.fitting_tokens == 1 else many)
-        if view.fitting_conversations:
-            count = view.fitting_conversations
-            text = (
-                self.tr("1 more chat like this")
-                if count == 1
-                else fill(self.tr("%1 more chats like this"), grouped(count))
+            parts.append(
+                numbered(
+                    view.fitting_tokens,
+                    self.tr("1 more token fits"),
+                    self.tr("%n more tokens fit"),
+                )
             )
-            parts.append(text)
+        if view.fitting_conversations:
+            parts.append(
+                numbered(
+                    view.fitting_conversations,
+                    self.tr("1 more chat like this"),
+                    self.tr("%n more chats like this"),
+                )
+            )
         return joined(parts)
 
     def _ends(self, view: GrowthView) -> str:

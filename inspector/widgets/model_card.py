@@ -10,7 +10,7 @@ from inspector.views import ModelCardView, TypeShare
 from inspector.widgets.card import Card
 from inspector.widgets.fact_row import FactRow
 from inspector.widgets.palette import Palette
-from inspector.widgets.text import fill, grouped, joined
+from inspector.widgets.text import grouped, joined, numbered
 
 __all__ = ["ModelCard"]
 
@@ -66,7 +66,7 @@ class ModelCard(Card):
             fact.set_fact(*row)
         count = len(view.metadata)
         self.metadata.setVisible(count > 0)
-        self.metadata.setToolTip(fill(self.tr("%1 keys"), grouped(count)))
+        self.metadata.setToolTip(numbered(count, self.tr("1 key"), self.tr("%n keys")))
 
 
 def _mix(types: tuple[TypeShare, ...]) -> str:

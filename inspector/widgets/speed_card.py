@@ -14,7 +14,7 @@ from inspector.widgets.fact_row import FactRow
 from inspector.widgets.meter import RateMeter
 from inspector.widgets.palette import Palette
 from inspector.widgets.plot_slot import PlotLoader, PlotSlot
-from inspector.widgets.text import fill, grouped, joined, percent
+from inspector.widgets.text import fill, grouped, joined, numbered, percent
 from inspector.widgets.wrapped import WrappedText
 
 __all__ = ["SpeedCard"]
@@ -141,9 +141,7 @@ class SpeedCard(Card):
 def _tokens(card: SpeedCard, view: FirstTokenView) -> str:
     parts = []
     if view.new_tokens is not None:
-        is_one = view.new_tokens == 1
-        text = card.tr("%1 token new") if is_one else card.tr("%1 tokens new")
-        parts.append(fill(text, grouped(view.new_tokens)))
+        parts.append(numbered(view.new_tokens, card.tr("1 token new"), card.tr("%n tokens new")))
     if view.reused_tokens:
         parts.append(fill(card.tr("%1 reused"), grouped(view.reused_tokens)))
     return joined(parts)

@@ -19,6 +19,7 @@ __all__ = [
     "grouped",
     "joined",
     "number",
+    "numbered",
     "percent",
     "plan_line",
     "rate",
@@ -109,6 +110,11 @@ def _locale() -> QLocale:
 def grouped(value: int) -> str:
     """Return a whole number with groups of three digits (21,034)."""
     return _locale().toString(value)
+
+
+def numbered(count: int, one: str, many: str) -> str:
+    """Return the words for a count: ``one`` for 1, else ``many``, in which %n is the number."""
+    return one if count == 1 else many.replace("%n", grouped(count))
 
 
 def number(value: float) -> str:

@@ -224,8 +224,8 @@ def test_a_split_has_a_ceiling_of_its_own() -> None:
     ceiling = found.split_rates.ceiling
     assert ceiling is not None
     assert str(ceiling_phrases(found)[-1]) == (
-        f"It does not fit so: with {found.split.layers_offloaded} layers on the card, the rest "
-        f"read from main memory, the ceiling is {ceiling:.2g} tok/s."
+        f"It does not fit so: with {found.split.layers_offloaded} of the layers on the card, the "
+        f"rest read from main memory, the ceiling is {ceiling:.2g} tok/s."
     )
 
 

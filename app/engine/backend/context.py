@@ -15,6 +15,7 @@ from app.engine.backend.library import AbortFlag, lib
 from app.engine.interface import EngineFailure
 from app.engine.protocol import LoadOptions
 from app.engine.threads import clamp_threads
+from gguf_tools.units import counted
 
 __all__ = ["CACHE_TYPES", "Settled", "context_parameters", "model_parameters", "settle"]
 
@@ -89,7 +90,8 @@ def settle(options: LoadOptions, n_ctx_train: int) -> Settled:
     threads = clamp_threads(options.threads)
     if options.threads is not None and threads != options.threads:
         notices.append(
-            f"{threads} threads are used: this computer has no {options.threads} for the engine."
+            f"{counted(threads, 'thread')} {'is' if threads == 1 else 'are'} used: this computer "
+            f"has no {options.threads} for the engine."
         )
     return Settled(
         options=options,

@@ -31,7 +31,7 @@ from app.engine.backend.vocab import LlamaVocabulary
 from app.engine.interface import Aborted, DryRunResult, EngineFailure, QuantizeJob
 from app.engine.protocol import DeviceInfo, LoadOptions, ModelInfo, RemoteInfo
 from gguf_tools.naming import own_name, shown_name
-from gguf_tools.units import format_bytes
+from gguf_tools.units import counted, format_bytes
 
 __all__ = ["LlamaEngine"]
 
@@ -252,12 +252,15 @@ class LlamaEngine:
         if short:
             where = " and ".join(placing.names)
             notices.append(
-                f"{wanted} layers were asked onto {where}, and {offloaded} of {total} fit: {short}."
+                f"{counted(wanted, 'layer')} {'was' if wanted == 1 else 'were'} asked onto "
+                f"{where}, and {offloaded} of {total} fit: {short}."
             )
         elif asked.gpu_layers > 0 and offloaded < wanted:
             notices.append(
-                f"{asked.gpu_layers} layers were asked onto the GPU, {offloaded} of {total} are "
-                "there: this engine build or computer has no GPU that llama.cpp can use."
+                f"{counted(asked.gpu_layers, 'layer')} "
+                f"{'was' if asked.gpu_layers == 1 else 'were'} asked onto the GPU, {offloaded} of "
+                f"{total} are there: this engine build or computer has no GPU that llama.cpp can "
+                "use."
             )
         return msgspec.structs.replace(
             info,

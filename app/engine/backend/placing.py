@@ -11,6 +11,7 @@ from app.engine.backend.library import device_handles, lib
 from app.engine.interface import EngineFailure
 from app.engine.protocol import DeviceInfo, LoadOptions
 from gguf_tools.split import device_names, is_named, parse_split
+from gguf_tools.units import counted
 
 __all__ = ["Placing", "place"]
 
@@ -103,8 +104,8 @@ def place(
     if len(split) > len(usable) and usable:
         raise EngineFailure(
             "bad_request",
-            f"The split {options.tensor_split!r} has {len(split)} parts, and there are "
-            f"{len(usable)} devices: {', '.join(item.name for item in usable)}.",
+            f"The split {options.tensor_split!r} has {counted(len(split), 'part')} for "
+            f"{counted(len(usable), 'device')}: {', '.join(item.name for item in usable)}.",
         )
     return Placing(
         devices=usable,

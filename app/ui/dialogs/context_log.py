@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
-from app.ui.numbers import grouped
+from app.ui.numbers import grouped, numbered
 from app.ui.theme import ThemeManager
 
 __all__ = ["ContextLogDialog", "ContextLogEntry"]
@@ -94,9 +94,11 @@ class ContextLogDialog(QDialog):
         item = QTreeWidgetItem(
             [
                 when,
-                self.tr("{0} messages, of a context of {1} tokens").format(
-                    count, grouped(entry.limit_tokens)
-                ),
+                numbered(
+                    count,
+                    self.tr("1 message, of a context of {0} tokens"),
+                    self.tr("%n messages, of a context of {0} tokens"),
+                ).format(grouped(entry.limit_tokens)),
                 grouped(entry.tokens),
             ]
         )

@@ -23,7 +23,7 @@ from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
 from app.ui.models.views import ModelDetails, TypeView
-from app.ui.numbers import grouped
+from app.ui.numbers import grouped, numbered
 from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
@@ -188,8 +188,8 @@ class DetailsDialog(QDialog):
             inner.addWidget(_Dot(self._themes, _token(place), line))
             inner.addWidget(QLabel(item.name, line))
             inner.addStretch(1)
-            many = self.tr("%1 tensors").replace("%1", grouped(item.tensors))
-            count = QLabel(self.tr("1 tensor") if item.tensors == 1 else many, line)
+            words = numbered(item.tensors, self.tr("1 tensor"), self.tr("%n tensors"))
+            count = QLabel(words, line)
             count.setProperty("kind", "dim")
             inner.addWidget(count)
             size = QLabel(format_bytes(item.size_bytes), line)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter, QPainterPath, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.ui.chart import Chart
-from app.ui.numbers import grouped
+from app.ui.numbers import grouped, numbered
 from app.ui.theme import ThemeManager
 from inspector.planner_curves import BatchingCurve
 from inspector.planner_rates import Rates
@@ -108,7 +108,7 @@ class BatchingChart(Chart):
         if point is None or curve is None:
             return []
         count = point.conversations
-        lines = [self.tr("%1 chats at once").replace("%1", grouped(count))]
+        lines = [numbered(count, self.tr("1 chat alone"), self.tr("%n chats at once"))]
         lines.append(
             self.tr("At most %1 tok/s in all, %2 for each")
             .replace("%1", _rate(point))

@@ -16,6 +16,7 @@ from app.settings import atomic_write
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
+from app.ui.numbers import grouped, numbered
 from app.ui.save_file import choose_target, file_stem, today
 from app.ui.shell import views
 from app.ui.shell.views import ChatEntry, Notice
@@ -358,9 +359,11 @@ class ChatsPresenter(QObject):
         tasks.run(lambda: read_file(Path(path)), add, failed, self)
 
     def _on_imported(self, imported: Imported, new: int, known: int) -> None:
-        sentence = self.tr("{0} chats of {1} were added.").format(new, imported.source)
+        sentence = numbered(
+            new, self.tr("1 chat of {0} was added."), self.tr("%n chats of {0} were added.")
+        ).format(imported.source)
         if known:
-            sentence += " " + self.tr("{0} were here already.").format(known)
+            sentence += " " + self.tr("Here already: {0}.").format(grouped(known))
         for reason, count in imported.skipped.items():
             sentence += " " + self.tr("Left out: {0} {1}.").format(f"{count:,}", reason)
         self._say(sentence)

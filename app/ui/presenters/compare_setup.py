@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.data.library.groups import ModelGroup
 from app.ui.compare.views import SetupView, VariantChoice
+from app.ui.numbers import numbered
 from app.ui.presenters.compare_run import CompareRun
 from gguf_tools.units import format_count
 from inspector.compare.records import ComparisonRecord
@@ -24,10 +25,10 @@ def setup_view(
     values: Mapping[str, Any], run: CompareRun, *, problem: str, can_run: bool
 ) -> SetupView:
     """Return what all variants share in one line, how they run, and how far a run is."""
-    options = _tr("Temperature {0:g} · seed {1} · {2} tokens · {3} · KV {4}").format(
+    options = _tr("Temperature {0:g} · seed {1} · {2} · {3} · KV {4}").format(
         values["temperature"],
         values["seed"],
-        values["max_tokens"],
+        numbered(values["max_tokens"], _tr("1 token"), _tr("%n tokens")),
         _context_words(values["n_ctx"]),
         values["kv_type"],
     )

@@ -23,6 +23,7 @@ from app.ui.downloads.views import (
     ResultView,
 )
 from app.ui.models.views import FitView
+from app.ui.numbers import numbered
 from app.ui.presenters.download_queue import Download
 from app.ui.presenters.library_views import fit_view
 from gguf_tools.facts import ModelFacts
@@ -53,6 +54,10 @@ _ACTIONS: Final[dict[DownloadState, tuple[DownloadAction, ...]]] = {
 
 def _tr(text: str, *values: str) -> str:
     return fill(QCoreApplication.translate("Downloads", text), *values)
+
+
+def _counted(figure: str, one: str, many: str) -> str:
+    return one if figure == "1" else _tr(many, figure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +98,8 @@ def result_view(found: Repository) -> ResultView:
                 name,
                 _tr("by %1", owner),
                 _tr("%1 parameters", size) if size else "",
-                _tr("%1 downloads", downloads) if downloads else "",
-                _tr("%1 likes", likes) if likes else "",
+                _counted(downloads, _tr("1 download"), "%1 downloads") if downloads else "",
+                _counted(likes, _tr("1 like"), "%1 likes") if likes else "",
                 _tr("changed %1", updated) if updated else "",
                 _tr("licence %1", found.licence) if found.licence else _tr("no licence named"),
                 _tr("gated") if found.gated else "",
@@ -182,7 +187,11 @@ def _file_view(
         parts = [_tr("%1 parts", str(count)), *parts]
     problem = ""
     if variant.missing:
-        problem = _tr("%1 of its parts are missing in the repository", str(variant.missing))
+        problem = numbered(
+            variant.missing,
+            _tr("One of its parts is missing in the repository"),
+            _tr("%n of its parts are missing in the repository"),
+        )
     fit = FitView()
     basis = ""
     if variant.projector:

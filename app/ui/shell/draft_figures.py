@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
-from app.ui.numbers import grouped, percent
+from app.ui.numbers import numbered, percent
 from app.ui.shell.gauge import AMBER_FROM, RED_FROM
 from app.ui.shell.views import DraftFacts
 
@@ -26,16 +26,12 @@ def draft_figures(facts: DraftFacts) -> DraftFigures:
     tokens, share = facts.draft_tokens, facts.share_after_sending
     parts: list[str] = []
     if tokens is not None:
-        parts.append(
-            _tr("Draft 1 token")
-            if tokens == 1
-            else _tr("Draft %1 tokens").replace("%1", grouped(tokens))
-        )
+        parts.append(numbered(tokens, _tr("Draft 1 token"), _tr("Draft %n tokens")))
     if share is not None:
         parts.append(_tr("context after sending %1 %").replace("%1", percent(share)))
     text = short = " · ".join(parts)
     if tokens is not None and share is not None:
-        count = _tr("1 token") if tokens == 1 else _tr("%1 tokens").replace("%1", grouped(tokens))
+        count = numbered(tokens, _tr("1 token"), _tr("%n tokens"))
         short = f"{count} · {_tr('then %1 %').replace('%1', percent(share))}"
     token = "faint"
     if share is not None and share >= AMBER_FROM:

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from app.ui.numbers import grouped, percent
+from app.ui.numbers import grouped, numbered, percent
 from app.ui.shell.views import ContextUse
 from app.ui.theme import ThemeManager
 
@@ -131,14 +131,13 @@ class ContextGauge(QWidget):
                 )
             )
         if use.dropped_messages > 0:
+            tokens = numbered(use.dropped_tokens, self.tr("1 token"), self.tr("%n tokens"))
             lines.append(
-                self.tr("%1 messages (%2 tokens) have left the context.")
-                .replace("%1", grouped(use.dropped_messages))
-                .replace("%2", grouped(use.dropped_tokens))
-                if use.dropped_messages > 1
-                else self.tr("One message (%1 tokens) has left the context.").replace(
-                    "%1", grouped(use.dropped_tokens)
-                )
+                numbered(
+                    use.dropped_messages,
+                    self.tr("One message (%1) has left the context."),
+                    self.tr("%n messages (%1) have left the context."),
+                ).replace("%1", tokens)
             )
         if use.share >= AMBER_FROM:
             lines.append(

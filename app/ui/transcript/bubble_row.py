@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPoint, QRect, QRectF, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFontMetricsF,
@@ -14,6 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from app.ui.numbers import numbered
 from app.ui.transcript.bubble_slices import BubbleSlice
 from app.ui.transcript.buttons import TextButton
 from app.ui.transcript.controls import ControlBar
@@ -30,10 +31,15 @@ _BEYOND: Final = 40
 """How far the outline of a bubble that goes on is drawn beyond its slice, in pixels."""
 
 
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("BubbleRow", text)
+
+
 def _attachment_label(attachment: AttachmentView) -> str:
     if attachment.tokens is None:
         return attachment.name
-    return f"{attachment.name} · {attachment.tokens:,} tokens"
+    tokens = numbered(attachment.tokens, _tr("1 token"), _tr("%n tokens"))
+    return f"{attachment.name} · {tokens}"
 
 
 class BubbleRow(QWidget):

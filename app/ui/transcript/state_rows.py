@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QWidget
 
+from app.ui.numbers import numbered
 from app.ui.transcript.buttons import TextButton
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
@@ -106,7 +107,8 @@ class ReasoningRow(_RowBase):
         thinking = entry.is_live and not view.text
         words = self.tr("Reasoning…") if thinking else self.tr("Reasoning")
         if view.reasoning_tokens:
-            words += self.tr(" · {count} tokens").format(count=f"{view.reasoning_tokens:,}")
+            count = view.reasoning_tokens
+            words += " · " + numbered(count, self.tr("1 token"), self.tr("%n tokens"))
         if not thinking and not view.text and view.state != "complete":
             words += self.tr(" · unfinished")
         self.head.icon_name = "unfolded" if entry.unfolded else "folded"

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QWidget
 
+from app.ui.numbers import numbered
 from app.ui.transcript.blocks import Place, Span, to_markdown
 from app.ui.transcript.document import BlockDocument
 from app.ui.transcript.entry import Entry
@@ -124,8 +125,15 @@ class TableRow(QWidget):
         )
         self._fill(self._slice)
         self.view.setAccessibleName(
-            self.tr("Table, {rows} rows, {columns} columns").format(
-                rows=self._slice.total or len(self._slice.rows), columns=len(self._slice.aligns)
+            self.tr("Table, {rows}, {columns}").format(
+                rows=numbered(
+                    self._slice.total or len(self._slice.rows),
+                    self.tr("1 row"),
+                    self.tr("%n rows"),
+                ),
+                columns=numbered(
+                    len(self._slice.aligns), self.tr("1 column"), self.tr("%n columns")
+                ),
             )
         )
         self.update()

@@ -12,7 +12,7 @@ from inspector.views import SpeedView
 from inspector.widgets.growth_geometry import rounded_end, token_step
 from inspector.widgets.palette import Palette
 from inspector.widgets.plots.base import BasePlot, curve, dashed, solid
-from inspector.widgets.text import fill, grouped, number, rate, tokens_short
+from inspector.widgets.text import fill, grouped, number, numbered, rate, tokens_short
 
 __all__ = ["Plot"]
 
@@ -70,7 +70,9 @@ class Plot(BasePlot):
         view = self._view
         if view is None:
             return []
-        lines = [fill(self.tr("%1 tokens in the cache"), grouped(round(x)))]
+        lines = [
+            numbered(round(x), self.tr("1 token in the cache"), self.tr("%n tokens in the cache"))
+        ]
         for before, after in pairwise(view.predicted_over_depth):
             if before.depth_tokens <= x <= after.depth_tokens:
                 span = after.depth_tokens - before.depth_tokens
@@ -85,9 +87,9 @@ class Plot(BasePlot):
             near = min(view.measured_over_depth, key=lambda point: abs(point.depth_tokens - x))
             lines.append(
                 fill(
-                    self.tr("measured %1 at %2 tokens"),
+                    self.tr("measured %1 at %2"),
                     rate(near.per_s),
-                    grouped(near.depth_tokens),
+                    numbered(near.depth_tokens, self.tr("1 token"), self.tr("%n tokens")),
                 )
             )
         return lines

@@ -16,7 +16,7 @@ from inspector.widgets.growth_geometry import Axes, axes, split_at_now, value_at
 from inspector.widgets.palette import Palette
 from inspector.widgets.plots.base import BasePlot, curve, dashed, solid
 from inspector.widgets.plots.growth_labels import DOT_PX, GrowthLabels, has_end
-from inspector.widgets.text import basis_sentence, fill, grouped, tokens_short
+from inspector.widgets.text import basis_sentence, fill, grouped, numbered, tokens_short
 
 __all__ = ["Plot"]
 
@@ -111,7 +111,7 @@ class Plot(BasePlot):
         if view is None:
             return []
         size = value_at(view.line, x)
-        lines = [fill(self.tr("%1 tokens"), grouped(round(x)))]
+        lines = [numbered(round(x), self.tr("1 token"), self.tr("%n tokens"))]
         if size is not None:
             lines.append(f"{view.cache_type}: {format_bytes(round(size))}")
         for other in view.alternatives:
@@ -216,8 +216,9 @@ class Plot(BasePlot):
         if view.now is not None:
             lines.append(
                 fill(
-                    self.tr("%1 tokens take %2."),
-                    grouped(view.now.tokens),
+                    numbered(
+                        view.now.tokens, self.tr("1 token takes %1."), self.tr("%n tokens take %1.")
+                    ),
                     format_bytes(view.now.size_bytes),
                 )
             )

@@ -142,7 +142,7 @@ def test_two_devices_take_the_parts_they_are_given(model: Path, server: RpcServe
                 if item.what == "weights"
             }
             assert found == planned
-        with pytest.raises(RequestFailed, match="has 3 parts, and there are 2 devices"):
+        with pytest.raises(RequestFailed, match="has 3 parts for 2 devices"):
             client.load(str(model), LoadOptions(n_ctx=512, tensor_split="1,1,1"))
         with pytest.raises(RequestFailed, match="is no split"):
             client.load(str(model), LoadOptions(n_ctx=512, tensor_split="all"))

@@ -77,7 +77,7 @@ def test_the_batching_chart_marks_where_the_memory_is_full(
     assert [text for _, text in chart.x_ticks()] == ["1", "2", "4", "8", "16", "32"]
     assert chart.summary().startswith("One chat: 190 tok/s at most; 32 together:")
     inside = " ".join(chart.explanation(0.0))
-    assert "1 chats at once" in inside
+    assert "1 chat alone" in inside
     assert "don't fit" not in inside
     assert "don't fit" in " ".join(chart.explanation(1.0))
     place = chart.snapped(0.33)
