@@ -5,10 +5,11 @@ Each fix names a setting and a value that a window can apply with one click.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from gguf_tools.facts import ModelFacts
+from gguf_tools.kv import window_cells
 from gguf_tools.machine import LOAD_LINE, Machine
 from gguf_tools.memory import MemoryPlan
 from gguf_tools.rates import TokenBytes
@@ -175,8 +176,8 @@ def _model(facts: ModelFacts, load: LoadSettings, memory: MemoryPlan) -> list[Fi
                 fixes=(Fix(f"Use {trained:,}", "context", trained),),
             )
         )
-    saved = _full_window_cost(memory)
-    if load.swa_full and saved:
+    saved = _full_window_cost(facts, memory) if load.swa_full else 0
+    if saved:
         found.append(
             Finding(
                 "swa_full",
@@ -238,11 +239,13 @@ def _draft(memory: MemoryPlan, pools: tuple[tuple[str, int | None, bool], ...]) 
     return [Finding("draft", "note", text)]
 
 
-def _full_window_cost(memory: MemoryPlan) -> int:
-    kv = memory.settings.kv
-    total = 0
-    for cache in memory.caches:
-        if cache.name == "swa":
-            window = min(kv.context, 1024 + kv.ubatch)
-            total += cache.bytes_per_cell * cache.streams * max(cache.cells - window, 0)
-    return total
+def _full_window_cost(facts: ModelFacts, memory: MemoryPlan) -> int:
+    """Return what the cache of sliding layers takes beyond a window's."""
+    if facts.shape is None:
+        return 0
+    enough = window_cells(facts.shape, replace(memory.settings.kv, swa_full=False))
+    return sum(
+        cache.bytes_per_cell * cache.streams * (cache.cells - enough)
+        for cache in memory.caches
+        if cache.name == "swa"
+    )

@@ -17,7 +17,7 @@ from gguf_tools.hparams.tables import HYBRID, NO_CACHE, RECURRENT
 from gguf_tools.quants import TENSOR_TYPES, TensorType
 from gguf_tools.units import ceil_div, round_up
 
-__all__ = ["CacheLayer", "KvCache", "KvSettings", "kv_caches"]
+__all__ = ["CacheLayer", "KvCache", "KvSettings", "kv_caches", "window_cells"]
 
 _CELLS: Final = 256  # caches grow in steps of this many cells
 _CSA_RATIO: Final = 4
@@ -104,7 +104,7 @@ def kv_caches(shape: Hyperparameters, settings: KvSettings) -> tuple[KvCache, ..
         caches.append(_cache("main", settings.context, settings, map(width, full)))
     if slides:
         sliding = [layer for layer in has if shape.sliding[layer]]
-        cells = _window_cells(shape, settings)
+        cells = window_cells(shape, settings)
         whole = settings.swa_full
         if sliding:
             caches.append(_cache("swa", cells, settings, map(width, sliding), grows=whole))
@@ -155,7 +155,8 @@ def _rows(
     return tuple(rows)
 
 
-def _window_cells(shape: Hyperparameters, settings: KvSettings) -> int:
+def window_cells(shape: Hyperparameters, settings: KvSettings) -> int:
+    """Return the cells of the cache of sliding layers."""
     if settings.swa_full:
         return settings.context
     window = shape.window * (settings.sequences if settings.unified else 1)
