@@ -10,6 +10,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QTextEdit
 
+from app.data.conversations import WholeConversation
+from app.data.records import Conversation, Message
 from app.ui.shell.find_bar import FindBar
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
@@ -115,3 +117,88 @@ def test_steps_go_to_each_place_and_around(open_program: Open, tmp_path: Path) -
     assert [texts for _, texts in seen[:4]] == [["Keel"], ["keel"], ["keel"], ["keel"]]
     QTest.keyClick(bar.field, Qt.Key.Key_Up)
     assert bar.count_text() == "5 of 5"
+
+
+@pytest.fixture
+def long_chat(open_program: Open, model: Path) -> Program:
+    """A chat of 3,000 messages on screen; every tenth has a keel, every hundredth a link to one."""
+    program = open_program(model)
+    texts = [
+        f"Message {i}."
+        + (" A keel." if i % 10 == 0 else "")
+        + (" [There](https://keel.example)" if i % 100 == 99 else "")
+        for i in range(3000)
+    ]
+    messages = [
+        Message(
+            id=f"m{i}",
+            conversation_id="long",
+            parent_id=f"m{i - 1}" if i else None,
+            role="assistant" if i % 2 else "user",
+            text=text,
+            reasoning="",
+            state="complete",
+            stop_reason=None,
+            model_name=None,
+            created_ms=i,
+            updated_ms=i,
+            stats=None,
+        )
+        for i, text in enumerate(texts)
+    ]
+    chat = Conversation("long", "A long chat", False, 0, 3000, leaf_id="m2999")
+    program.read(lambda store: store.add_whole([WholeConversation(chat, messages)]))
+    program.app.chats.open("long")
+    program.until(lambda: len(program.app.controller.path) == 3000)
+    return program
+
+
+def test_a_long_chat_is_counted_in_slices_and_the_newest_place_is_shown_first(
+    long_chat: Program,
+) -> None:
+    bar = bar_of(long_chat)
+    slices = long_chat.app.find._slices
+    bar.field.setText("keel")
+    assert slices.is_running  # most of it is not counted yet
+    long_chat.until(lambda: selected(long_chat) == ["keel"])
+    long_chat.until(lambda: not slices.is_running)
+    # The last message has a link to one: an address is nothing that is shown.
+    assert bar.count_text() == "329 of 329"
+    assert long_chat.app.find._at == "m2990"
+    assert long_chat.app.transcript._flow.find("m2999").is_open  # type: ignore[union-attr]
+
+
+def test_steps_that_are_taken_while_it_is_counted_are_taken_afterwards(
+    long_chat: Program,
+) -> None:
+    bar = bar_of(long_chat)
+    bar.field.setText("keel")
+    for _ in range(3):
+        QTest.keyClick(bar.field, Qt.Key.Key_Up)
+    assert long_chat.app.find._slices.is_running
+    long_chat.until(lambda: long_chat.app.find._at == "m2960")
+    long_chat.until(lambda: bar.count_text() == "326 of 329")
+    assert selected(long_chat) == ["keel"]
+
+
+def test_typing_on_and_a_change_of_the_chat_begin_the_count_anew(long_chat: Program) -> None:
+    bar = bar_of(long_chat)
+    bar.field.setText("kee")
+    bar.field.setText("keel of")
+    long_chat.app.controller.refresh_views()  # while nothing is met yet
+    bar.field.setText("Message 7.")
+    long_chat.app.controller.refresh_views()
+    long_chat.until(lambda: bar.count_text() == "1 of 1")
+    assert long_chat.app.find._at == "m7"
+    assert selected(long_chat) == ["Message 7."]
+    bar.field.setText("Message 7. No")
+    long_chat.until(lambda: bar.count_text() == "not here")
+
+
+def test_closing_the_bar_ends_the_count(long_chat: Program) -> None:
+    bar = bar_of(long_chat)
+    bar.field.setText("keel")
+    QTest.keyClick(bar.field, Qt.Key.Key_Escape)
+    assert not long_chat.app.find._slices.is_running
+    bar_of(long_chat)
+    long_chat.until(lambda: bar.count_text() == "329 of 329")

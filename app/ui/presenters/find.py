@@ -97,14 +97,15 @@ class FindPresenter(QObject):
     @Slot()
     def _on_finished(self) -> None:
         if self._steps:
-            self._on_step(self._steps.pop(0))
+            self._slices.start(self._step(self._steps.pop(0)))
 
     def _run(self, work: _Work) -> None:
         """Do the first part of some work now, and what is left between the window's events."""
         self._slices.cancel()
         for _ in work:
             self._slices.start(work)
-            break
+            return
+        self._on_finished()
 
     # --- how it is done, in parts ---
 
