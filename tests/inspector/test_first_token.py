@@ -35,3 +35,17 @@ def test_time_to_first_token_is_told_before_sending(session: Session) -> None:
     view = speed_view(session)
     assert view is not None
     assert view.draft_first_token is None
+
+
+def test_without_a_time_to_the_first_token_nothing_is_shown(session: Session) -> None:
+    session.conversation([turn(first_token_s=0.0)])
+    view = speed_view(session)
+    assert view is not None
+    assert view.first_token is None
+    session.conversation([turn(prefill_s=0.6, first_token_s=0.6)])
+    view = speed_view(session)
+    assert view is not None
+    assert view.first_token is not None
+    # Nothing is left beside the prefill, and no load waited for.
+    assert [part.seconds for part in view.first_token.parts] == [0.6]
+    assert view.first_token.total_s == 0.6

@@ -13,6 +13,7 @@ from gguf_tools.machine import cpu_only
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from gguf_tools.typed import typed_facts
+from gguf_tools.units import format_count
 from inspector.panel import metadata_rows, panel_view, verify_line
 from inspector.planner_examples import model_named
 from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
@@ -276,3 +277,13 @@ def test_a_load_without_a_turn_is_replayed_with_its_own_time(plan_of: PlanOf) ->
     hour_later = msgspec.structs.replace(turn(record), at_ms=record.at_ms + 3_600_000)
     told += timedelta(hours=1)
     assert panel_view(replayed(record, [hour_later])).recorded.endswith(f"{told:%H:%M}")
+
+
+def test_a_model_without_experts_has_no_active_part(plan_of: PlanOf) -> None:
+    plan = plan_of()
+    session = Session()
+    session.planned(plan)
+    card_view = panel_view(session).model
+    assert card_view is not None
+    rows = {row.label: row.value for row in card_view.rows}
+    assert rows["Parameters"] == format_count(plan.facts.parameters)

@@ -94,3 +94,20 @@ def test_a_memory_of_unknown_size_has_no_end() -> None:
     row = finish(plan_row(typed_facts(model_named("8B, plain Q4")), wanted, cpu_only()))
     curve = finish(growth_curve(row, wanted))
     assert (curve.room_bytes, curve.breaks_tokens) == (None, None)
+
+
+def test_the_load_line_leaves_out_what_others_hold() -> None:
+    wanted = msgspec.structs.replace(PlannerSettings(), context=4096)
+    host = cpu_only(16 * GIB, 12 * GIB)
+    row = finish(plan_row(typed_facts(model_named("8B, plain Q4")), wanted, host))
+    curve = finish(growth_curve(row, wanted))
+    assert curve.line_bytes == int(0.9 * 16 * GIB) - 4 * GIB
+    assert curve.room_bytes == 12 * GIB
+    # The break at 12 GiB lies far behind: the axis is a power of two that shows it.
+    assert curve.last_tokens == max(point.tokens for point in curve.points)
+    assert curve.breaks_tokens is not None
+    assert curve.last_tokens // 2 < curve.breaks_tokens * 3 // 2 <= curve.last_tokens
+    (bar,) = row.bars
+    weights = next(item for item in bar.segments if item.kind == "weights")
+    assert weights.formula.startswith("8.03 billion parameters × 4.50 bits ÷ 8 = ")
+    assert "of it here" not in weights.formula

@@ -300,6 +300,7 @@ def test_a_row_follows_what_was_measured_there() -> None:
     split = finish(plan_row(facts, PlannerSettings(), where, Engine(fitted=fitted))).split
     assert split is not None
     assert split.machine.fit is not None
+    assert split.machine.fit.key == decode_key(split.memory.settings, split.memory.placement)
 
 
 def test_an_engine_without_its_extra_buffers_is_planned_without_them() -> None:
@@ -385,3 +386,13 @@ def test_formulas_of_a_split_and_of_a_state(tmp_path: Path) -> None:
     hybrid = finish(plan_row(facts, wanted, machine(RTX4090)))
     texts = [item.formula for bar in hybrid.bars for item in bar.segments]
     assert any("recurrent state" in text for text in texts)
+
+
+def test_memory_of_others_makes_the_weights_too_much() -> None:
+    def cause(free_gib: float) -> str:
+        host = cpu_only(16 * GIB, int(free_gib * GIB), 50e9, 1e11)
+        return row("8B, plain Q4", host, context=65_536).cause
+
+    # 4.2 GiB of weights below the load line of 14.4: others may hold 10.2 before it is their fault.
+    assert cause(6.5) == "cache"
+    assert cause(5.0) == "weights"

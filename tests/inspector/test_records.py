@@ -76,3 +76,20 @@ def test_rates_along_a_reply_stand_at_their_depth() -> None:
     assert found == ((111, 20.0), (141, 40.0))
     assert stats(prompt_tokens=100, reply_tokens=101, decode_s=2.0).rates_along() == ((150, 50.0),)
     assert stats(reply_tokens=1, decode_s=0.0).rates_along() == ()
+
+
+def test_a_prompt_without_a_time_has_no_rate() -> None:
+    assert _stats(evaluated_tokens=2, prefill_s=0.0).prefill_per_s is None
+    assert _stats(evaluated_tokens=2, prefill_s=0.5).prefill_per_s == 4.0
+    assert _stats(evaluated_tokens=1, prefill_s=0.5).prefill_per_s is None
+
+
+@pytest.mark.parametrize(
+    ("replies", "tokens", "seconds", "rate"),
+    [(1, 40, 2.0, None), (2, 40, 0.0, None), (2, 40, 2.0, 19.0), (3, 2, 2.0, 0.0)],
+)
+def test_tokens_of_a_batch_a_second(
+    replies: int, tokens: int, seconds: float, rate: float | None
+) -> None:
+    stats = _stats(replies_at_once=replies, batch_reply_tokens=tokens, batch_decode_s=seconds)
+    assert stats.batch_per_s == rate

@@ -9,6 +9,7 @@ from gguf_tools.plan import Plan
 from inspector.plan_record import FitRecord, PlanRecord
 from inspector.session import Session
 from inspector.speed import judge, speed_view
+from inspector.views import PredictedPoint
 from tests.inspector.conftest import FLAT, at_rate, cpu, loaded, machine, turn
 
 PlanOf = Callable[..., Plan]
@@ -185,3 +186,18 @@ def test_on_what_the_range_rests(session: Session, fit: FitRecord, words: str) -
     assert view is not None
     assert view.decode.formula.endswith(words)
     assert view.decode.predicted_basis == ("measured" if fit.own else "assumed")
+
+
+def test_the_curve_is_drawn_where_all_of_it_is_known(session: Session) -> None:
+    view = speed_view(session)
+    assert view is not None
+    assert view.predicted_over_depth == (
+        PredictedPoint(0, 40.0, 80.0, 100.0), PredictedPoint(2047, 40.0, 80.0, 100.0)
+    )  # fmt: skip
+    assert session.plan is not None
+    for missing in ("low", "high", "ceiling"):
+        less = msgspec.structs.replace(FLAT[0], **{missing: None})
+        session.plan = msgspec.structs.replace(session.plan, curve=(less, FLAT[1]))
+        view = speed_view(session)
+        assert view is not None
+        assert [point.depth_tokens for point in view.predicted_over_depth] == [2047]

@@ -139,6 +139,7 @@ def test_without_a_load_nothing_is_said_of_its_pages(plan_of: PlanOf) -> None:
     session = Session()
     session.planned(plan_of(n_ctx=2048))
     session.conversation([turn(None, decode_s=100.0)])
+    session.memory(sample(mapped_mib=0))
     assert "lie in memory" not in " ".join(judge(session).causes)
 
 

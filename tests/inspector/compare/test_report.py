@@ -4,9 +4,10 @@ import json
 
 import msgspec
 
+from inspector.compare.records import ComparisonSettings
 from inspector.compare.report import HEADS, comparison_as_json, comparison_as_markdown
 from inspector.compare.statistics import quality_of
-from tests.inspector.compare.samples import GIB, comparison, variant
+from tests.inspector.compare.samples import DIFFERENCE, GIB, comparison, variant
 
 
 def test_markdown_holds_the_table_the_answers_and_the_places() -> None:
@@ -83,3 +84,24 @@ def test_quality_that_was_measured_without_its_reference() -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     # e to the mean of 1, 2 and 3; nothing to diverge from.
     assert cells == ["Q4_K_M", "7.389 ± 4.266", "", ""]
+
+
+def test_it_says_how_the_variants_ran_and_with_what() -> None:
+    alone = comparison(settings=ComparisonSettings(prompt="x", seed=7, max_tokens=40))
+    text = comparison_as_markdown(alone)
+    assert "\nRan one after another.\n" in text
+    assert "seed 7, at most 40 tokens" in text
+    together = comparison(settings=ComparisonSettings(prompt="x", seed=None, together=True))
+    text = comparison_as_markdown(together)
+    assert "\nRan together, sharing bandwidth.\n" in text
+    assert "seed none" in text
+
+
+def test_a_token_of_white_space_can_be_seen() -> None:
+    worst = msgspec.structs.replace(DIFFERENCE, token="\n\n", top=" ")
+    quality = msgspec.structs.replace(
+        quality_of([1.0, 2.0], kl=[0.1, 0.2], same_top=[True, False]), worst=(worst,)
+    )
+    record = comparison(variants=(variant("Q4_0", 4 * GIB, 20.0, quality=quality),), reference=0)
+    text = comparison_as_markdown(record)
+    assert "\\\\n\\\\n" in text

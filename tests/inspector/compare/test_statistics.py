@@ -71,3 +71,11 @@ def test_quality_of_a_reference_has_no_divergence() -> None:
     missing = (found.mean_kl, found.same_top, found.ln_ratio, found.bits_per_byte)
     assert missing == (None, None, None, None)
     assert found.kl_percentiles == ()
+
+
+def test_percentiles_of_equal_values_are_that_value() -> None:
+    found = quality_of([1.0, 1.0], kl=[0.25, 0.25], same_top=[True, True], text_bytes=4)
+    assert {value for _, value in found.kl_percentiles} == {0.25}
+    assert [percent for percent, _ in found.kl_percentiles] == sorted(
+        percent for percent, _ in found.kl_percentiles
+    )
