@@ -29,6 +29,8 @@ REPLY: Final = " ".join(f"w{i:04}" for i in range(300))  # 1.2 s
 _CHARACTERS_PER_S: Final = _TOKENS_PER_S * 6
 _TINY_WORDS: Final = tuple(f" t{i}" for i in range(900))
 _DISK_BYTES: Final = 24 << 20
+# A fifth of the rounds, three at a time: a window that goes over to the other engine starts anew.
+_REAL_ROUNDS: Final = 3
 _REAL_EVERY: Final = 5
 _NEW_INTERPRETER_EVERY: Final = 8
 
@@ -158,7 +160,8 @@ class Ground:
 
     def ready(self, *, real: bool | None = None) -> WindowProcess:
         """Return a window with a loaded model, now and then the real engine's."""
-        want_real = self.rounds % _REAL_EVERY == 0 if real is None else real
+        in_turn = self.rounds // _REAL_ROUNDS % _REAL_EVERY == 1
+        want_real = in_turn if real is None else real
         window = self.window
         if window is not None and (want_real != self.real or window.status != "ready"):
             self.drop()
