@@ -3,8 +3,8 @@
     python -m tests.bench.faults [--rounds 200] [--seed N] [--only KIND,KIND] [--within S]
 
 A window runs offscreen as a process of its own, on one data folder through all rounds, over the
-scripted engine (a fifth of the rounds: over llama.cpp with a tiny model). Most windows are split off
-from a process that has read all modules (`tests.helpers.window_nursery`), every eighth is a new
+scripted engine (a fifth of the rounds: over llama.cpp with a tiny model). Most windows are split
+off from a process that has read all modules (`tests.helpers.window_nursery`), every eighth is a new
 interpreter. Each round begins something (a reply, a load, a download, a variant, a comparison, a
 write, a migration) and does one of the faults below at a random moment. What was on screen then is
 held against what is read back after the next start, and the store against an account of all that
