@@ -66,6 +66,7 @@ class Entry:
         self._extra: dict[RowKind, Row] = {}
         self._bubbles: list[Row] = []
         self._bubble_of: tuple[MessageView, bool] | None = None  # what they were made of
+        self._caret_row: Row | None = None
         self.rows: list[Row] = [Row(RowKind.PENDING, view, height=estimated_height(view))]
 
     @property
@@ -140,6 +141,7 @@ class Entry:
         self._answer = self._thought = None
         self._extra.clear()
         self._bubbles, self._bubble_of = [], None
+        self._caret_row = None
         self.is_open = False
         self.rows = [Row(RowKind.PENDING, self.view, height=estimated_height(self.view))]
         return gone
@@ -251,13 +253,16 @@ class Entry:
 
     def _mark_caret(self, rows: list[Row], changed: list[Row]) -> None:
         """Let the caret stand at the end of the text that is being written."""
-        writing = self.view.state == "streaming"
-        for row in rows[-2:]:
-            caret = writing and row is rows[-1] and row.kind is RowKind.TEXT
-            if row.caret != caret:
-                row.caret = caret
+        last = rows[-1] if rows and self.view.state == "streaming" else None
+        if last is not None and last.kind is not RowKind.TEXT:
+            last = None
+        # Many rows may have come since the caret stood in one of them.
+        for row in (self._caret_row, last):
+            if row is not None and row.caret != (row is last):
+                row.caret = row is last
                 if row not in changed:
                     changed.append(row)
+        self._caret_row = last
 
     def plain_text(self) -> str:
         """Return the message without Markdown's marks."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.ui.transcript.entries import Entries
@@ -76,3 +78,22 @@ def test_text_that_grows_is_not_measured_by_lines_of_before() -> None:
     assert estimated_height(entry.view) == estimated_height(
         MessageView("a", "assistant", "x" + "\n" * 50)
     )
+
+
+def test_caret_stands_in_one_row_however_many_come_at_once() -> None:
+    entry = Entry(MessageView("a", "assistant", "Some text", state="streaming"))
+    entry.open()
+
+    def carets() -> list[int]:
+        entry.sync()
+        return [number for number, row in enumerate(entry.rows) if row.caret]
+
+    assert carets() == [0]
+    entry.append(" goes on.\n\n| a |\n|---|\n| 1 |\n\nMore.\n\n```\nx\n```\n\nThe end", "")
+    assert carets() == [4]
+    entry.append(".\n\n```\ny", "")
+    assert carets() == []
+    entry.append("\n```\n\nLast", "")
+    assert carets() == [6]
+    entry.set_view(replace(entry.view, state="complete"))
+    assert carets() == []
