@@ -5,6 +5,8 @@ Rows ask this object and never hold a colour of their own, so that one new objec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
@@ -20,10 +22,13 @@ from PySide6.QtGui import (
 from app.ui.theme import Theme
 from app.ui.transcript.blocks import Paragraph, Span
 
-__all__ = ["HREF", "MATH", "REASONING_INSET", "Style"]
+__all__ = ["HREF", "MATH", "REASONING_INSET", "SOURCE", "Style"]
 
 MATH: Final = QTextCharFormat.Property.UserProperty + 1
 """Property of an inline formula's character: its LaTeX."""
+
+SOURCE: Final = QTextCharFormat.Property.UserProperty + 3
+"""Property of the characters of a formula that is shown as its source: its LaTeX."""
 
 HREF: Final = QTextCharFormat.Property.UserProperty + 2
 """Property of a link: its address. Qt's own anchor property would let Qt open or load it."""
@@ -33,6 +38,8 @@ REASONING_INSET: Final = 14
 
 _HEADING_PX: Final = (20.0, 17.5, 15.5, 14.5, 13.5, 13.5)
 _LINE_PERCENT: Final = 126
+_SPARE: Final = 1.12
+_SAMPLE: Final = 400
 
 
 class Style:
@@ -75,6 +82,20 @@ class Style:
         if found is None:
             found = self._widths[word] = QFontMetrics(self.small_font).horizontalAdvance(word)
         return found
+
+    def cell_width(self, cell: Sequence[Span], *, header: bool = False) -> float:
+        """Return the width of a table's cell in one line, in pixels.
+
+        Text has some to spare: the cell that was looked for is the longest of its column, and a
+        shorter one may have wider letters.
+        """
+        width = 0.0
+        for span in cell:
+            shown = replace(span, bold=True) if header else span
+            metrics = QFontMetricsF(self.char_format(shown, 0, header).font())
+            spare = 1.0 if header or span.code else _SPARE
+            width += metrics.horizontalAdvance(span.text[:_SAMPLE]) * spare
+        return width
 
     @cached_property
     def small_strong_font(self) -> QFont:

@@ -298,9 +298,11 @@ class TableRow(QWidget):
 
     def _widths(self, room: int) -> list[int]:
         style = self._host.style_in_force
-        metrics = self.view.fontMetrics()
         padding = style.px(24) + 2
-        natural = [metrics.horizontalAdvance(text) * 1.18 + padding for text in self._slice.longest]
+        natural = [
+            max(style.cell_width(head, header=True), style.cell_width(cell)) + padding
+            for head, cell in self._slice.widest
+        ]
         return [int(width) for width in column_widths(natural, room, style.px(170))]
 
     def _find_lines(self) -> None:

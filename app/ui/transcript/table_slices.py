@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from app.ui.transcript.blocks import Align, Place, Span, Table
 
 __all__ = ["SLICE_ROWS", "TableSlice", "column_widths", "slices_of"]
 
 SLICE_ROWS: Final = 12
-_SAMPLE: Final = 400
+
+Cell: TypeAlias = tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class TableSlice:
     Attributes:
         first: number of its first line in the table; the slice with 0 shows the header.
         last: whether the table ends here.
-        longest: the longest text of every column of the whole table, for its width.
+        widest: what makes every column of the whole table as wide as it is: its head, and the
+            cell that is likely to be the widest.
         total: lines of the whole table.
     """
 
@@ -34,7 +36,7 @@ class TableSlice:
     place: Place
     first: int
     last: bool
-    longest: tuple[str, ...]
+    widest: tuple[tuple[Cell, Cell], ...]
     total: int
 
     @property
@@ -43,14 +45,21 @@ class TableSlice:
         return Table(self.header, self.aligns, self.rows, self.place)
 
 
-def _longest(table: Table, limit: int | None) -> tuple[str, ...]:
-    """Return the longest text of every column, looking at so many lines."""
-    found = ["".join(span.text for span in cell) for cell in table.header]
+def _size(cell: Cell) -> int:
+    """Return about how wide a cell is drawn; code is set wider than text."""
+    return sum(len(span.text) * (6 if span.code else 5) for span in cell)
+
+
+def _widest(table: Table, limit: int | None) -> tuple[tuple[Cell, Cell], ...]:
+    """Return head and widest cell of every column, looking at so many lines."""
+    found: list[Cell] = [()] * len(table.header)
+    sizes = [0] * len(found)
     for row in table.rows[:limit]:
         for column, cell in enumerate(row):
-            if sum(len(span.text) for span in cell) > len(found[column]):
-                found[column] = "".join(span.text for span in cell)
-    return tuple(text[:_SAMPLE] for text in found)
+            size = _size(cell)
+            if size > sizes[column]:
+                found[column], sizes[column] = cell, size
+    return tuple(zip(table.header, found, strict=True))
 
 
 def slices_of(table: Table, *, live: bool) -> Iterator[TableSlice]:
@@ -59,7 +68,7 @@ def slices_of(table: Table, *, live: bool) -> Iterator[TableSlice]:
     While it grows the widths come from its first lines alone: they would else change, and every
     slice with them, whenever a longer cell arrives.
     """
-    longest = _longest(table, SLICE_ROWS if live else None)
+    widest = _widest(table, SLICE_ROWS if live else None)
     total = len(table.rows)
     for first in range(0, max(total, 1), SLICE_ROWS):
         rows = table.rows[first : first + SLICE_ROWS]
@@ -67,7 +76,7 @@ def slices_of(table: Table, *, live: bool) -> Iterator[TableSlice]:
         place = table.place if not first else Place(table.place.quotes, table.place.items)
         # A slice that is full does not change when the table grows.
         shown_total = 0 if live else total
-        yield TableSlice(table.header, table.aligns, rows, place, first, last, longest, shown_total)
+        yield TableSlice(table.header, table.aligns, rows, place, first, last, widest, shown_total)
 
 
 def column_widths(natural: list[float], room: float, narrowest: float) -> list[float]:

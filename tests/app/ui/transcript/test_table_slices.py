@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from app.ui.transcript.blocks import Table
 from app.ui.transcript.items import MessageView
 from app.ui.transcript.stream_markdown import parse_markdown
@@ -22,13 +24,15 @@ def test_slices_cover_the_table_once() -> None:
     assert [piece.first for piece in slices] == list(range(0, 60, SLICE_ROWS))
     assert tuple(row for piece in slices for row in piece.rows) == table.rows
     assert [piece.last for piece in slices] == [False, False, False, False, True]
-    assert {piece.longest for piece in slices} == {("10", "x" * 59)}
+    (widest,) = {piece.widest for piece in slices}
+    texts = [tuple("".join(span.text for span in cell) for cell in column) for column in widest]
+    assert texts == [("a", "10"), ("b", "x" * 59)]
 
 
 def test_table_without_rows_shows_its_header() -> None:
     (piece,) = slices_of(_table(0), live=False)
     assert piece.last
-    assert piece.longest == ("a", "b")
+    assert [cell for _, cell in piece.widest] == [(), ()]
 
 
 def test_full_slices_of_a_growing_table_do_not_change() -> None:
@@ -61,3 +65,33 @@ def test_the_rule_between_two_slices_is_drawn(view: Transcript) -> None:
         rule = view.style_in_force.colour("line").name()
         assert picture.pixelColor(6, 0).name() == rule
         assert picture.pixelColor(6, 3).name() != rule
+
+
+def test_code_counts_for_wider_than_text_of_the_same_length() -> None:
+    (table,) = parse_markdown("| a |\n|---|\n| plain text |\n| `code text` |\n| text only |\n")
+    assert isinstance(table, Table)
+    (piece,) = slices_of(table, live=False)
+    ((_, cell),) = piece.widest
+    assert cell[0].code
+
+
+@pytest.mark.parametrize(
+    ("head", "cell"),
+    [
+        ("type", "Q4_K"),
+        ("Q", "`blk.499.attn_q.weight`"),
+        ("A head of bold words", "x"),
+        ("note", "**bold WORDS** and `code`"),
+        ("名前", "模型名稱"),
+    ],
+)
+def test_a_cell_that_has_room_stands_in_one_line(view: Transcript, head: str, cell: str) -> None:
+    body = f"| {cell} | 1 |\n" * 3
+    view.set_messages([MessageView("a", "assistant", f"| {head} | n |\n|---|---|\n{body}")])
+    (row,) = widgets(view, TableRow)
+    grid = row._grid
+    assert grid is not None
+    for line in range(grid.rows()):
+        layout = grid.cellAt(line, 0).firstCursorPosition().block().layout()
+        assert layout.lineCount() == 1
+    assert row.view.width() < view._stage.column.width() / 2  # and takes no more than it needs
