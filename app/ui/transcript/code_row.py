@@ -23,7 +23,7 @@ from app.ui.transcript.code_text import CodeFiller, CodeView, shown_code
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.highlight import Spans
 from app.ui.transcript.host import RowHost
-from app.ui.transcript.places import select_place
+from app.ui.transcript.place_text import select_place
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import REASONING_INSET
 

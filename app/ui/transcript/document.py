@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 
 from app.ui.transcript.blocks import Block, Paragraph, Rule, Span, unwrapped
 from app.ui.transcript.formula import Drawing, FormulaService, formula_pixmap
-from app.ui.transcript.style import MATH, REASONING_INSET, Style
+from app.ui.transcript.style import MATH, REASONING_INSET, SOURCE, Style
 
 __all__ = ["BlockDocument", "em_of", "selected_text"]
 
@@ -224,7 +224,8 @@ class BlockDocument(QTextDocument):
             return
         if found == "pending":
             self.waits_for.add(span.text)
-        source = self._style.char_format(Span("", code=True), level, quiet)
+        source = QTextCharFormat(self._style.char_format(Span("", code=True), level, quiet))
+        source.setProperty(SOURCE, span.text)
         cursor.insertText(span.text.replace("\n", _LINE), source)
 
 

@@ -11,6 +11,7 @@ from app.ui.transcript.document import em_of
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.formula import Drawing, formula_pixmap
 from app.ui.transcript.host import RowHost
+from app.ui.transcript.place_text import fold
 from app.ui.transcript.rows import Row
 
 __all__ = ["FormulaRow"]
@@ -27,6 +28,7 @@ class FormulaRow(QWidget):
         self._formula = Formula("")
         self._drawing: Drawing | None = None
         self._scale = 1.0
+        self._is_marked = False
         self.waits = False
 
     def widget(self) -> QWidget:
@@ -51,6 +53,7 @@ class FormulaRow(QWidget):
     def unbind(self) -> None:
         """Let go of the row."""
         self._row = self._entry = None
+        self._is_marked = False
 
     def restyle(self) -> None:
         """Take the style in force."""
@@ -100,6 +103,8 @@ class FormulaRow(QWidget):
         left = self._indent()
         room = self.width() - left
         if self._drawing is None:
+            if self._is_marked:
+                painter.fillRect(self.rect(), style.colour("selection"))
             painter.setFont(style.code_font)
             painter.setPen(style.colour("dim"))
             box = QRectF(left, style.px(2), room, self.height())
@@ -108,12 +113,24 @@ class FormulaRow(QWidget):
         em = em_of(style) * 1.12 * self._scale
         pixmap = formula_pixmap(self._drawing, em, colour, self.devicePixelRatioF())
         wide = pixmap.width() / pixmap.devicePixelRatio()
-        painter.drawPixmap(QPointF(left + max(round((room - wide) / 2), 0), style.px(4)), pixmap)
+        at = QPointF(left + max(round((room - wide) / 2), 0), style.px(4))
+        if self._is_marked:
+            high = pixmap.height() / pixmap.devicePixelRatio()
+            air = style.px(4)
+            box = QRectF(at.x(), at.y(), wide, high).adjusted(-air, -air, air, air)
+            painter.fillRect(box.intersected(QRectF(self.rect())), style.colour("selection"))
+        painter.drawPixmap(at, pixmap)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Offer what can be done with the formula and the message."""
         if self._entry is not None:
             self._host.show_menu(self._entry.view.id, event.globalPos(), self)
+
+    def select_text(self, needle: str, _number: int = 0) -> int:
+        """Mark the formula if its source has a text, else no more; return how far down it is."""
+        self._is_marked = bool(needle) and fold(needle) in fold(self._formula.text)
+        self.update()
+        return 0
 
     def selected_plain(self) -> str:
         """Return the formula's source."""

@@ -2,7 +2,7 @@
 
 A message that was not looked at is not parsed to be counted: its source is. Once it is opened the
 text that is shown is counted, which is less where the source says what nobody sees (addresses of
-links, marks). Texts are compared by full case folding, here and in what is drawn alike.
+links, marks, a formula that has the text twice).
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from PySide6.QtGui import QTextCursor, QTextDocument
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 from shiboken6 import isValid
 
-from app.ui.transcript.blocks import Paragraph, Span
-from app.ui.transcript.code_text import shown_code
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.items import MessageView
+from app.ui.transcript.place_text import fold, shown
 from app.ui.transcript.rows import Row, RowKind
 
 if TYPE_CHECKING:
@@ -26,98 +23,16 @@ if TYPE_CHECKING:
     from app.ui.transcript.stage import Stage
     from app.ui.transcript.view import Transcript
 
-__all__ = ["Places", "find_place", "select_place", "shown_text"]
+__all__ = ["Places"]
 
-_OBJECT: Final = "\ufffc"
 _ROLES: Final = ("user", "assistant")
 _STEP: Final = 100
 """Messages counted in one step: few enough for a part of a millisecond."""
 
 
-def _fold(text: str) -> str:
-    folded = text.casefold()
-    return folded.replace("\u00a0", " ") if "\u00a0" in folded else folded
-
-
 def _count(text: str, needle: str) -> int:
     """Return how many places a text has; ``needle`` is folded and not empty."""
-    return _fold(text).count(needle)
-
-
-def _place(text: str, needle: str, number: int) -> tuple[int, int] | None:
-    """Return where place ``number`` (from 0) begins and ends in a text, in characters."""
-    folded, wanted = _fold(text), _fold(needle)
-    at = -len(wanted)
-    for _ in range(number + 1):
-        at = folded.find(wanted, at + len(wanted))
-        if at < 0 or not wanted:
-            return None
-    end = at + len(wanted)
-    if len(folded) == len(text):
-        return at, end
-    # Some characters became several, as sharp s does.
-    origin = [index for index, char in enumerate(text) for _ in char.casefold()]
-    return origin[at], origin[end - 1] + 1
-
-
-def find_place(document: QTextDocument, needle: str, number: int) -> QTextCursor:
-    """Return a cursor that selects place ``number`` (from 0), a null one where there is none."""
-    text = document.toPlainText()
-    found = _place(text, needle, number)
-    if found is None:
-        return QTextCursor()
-    # Qt counts in halves of UTF-16.
-    start, end = (len(text[:at].encode("utf-16-le", "surrogatepass")) // 2 for at in found)
-    cursor = QTextCursor(document)
-    cursor.setPosition(start)
-    cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-    return cursor
-
-
-def select_place(view: QTextEdit | QPlainTextEdit, needle: str, number: int) -> int:
-    """Select a place and scroll to it sideways; return its top on the view's viewport, in pixels.
-
-    Where there is none, nothing is selected any more and 0 is returned.
-    """
-    found = find_place(view.document(), needle, number)
-    if found.isNull():
-        cursor = view.textCursor()
-        if cursor.hasSelection():
-            cursor.clearSelection()
-            view.setTextCursor(cursor)
-        return 0
-    start = QTextCursor(found)
-    start.setPosition(found.selectionStart())
-    for cursor in (start, found):  # both its ends, where there is room for both
-        view.setTextCursor(cursor)
-        view.ensureCursorVisible()
-    return view.cursorRect(start).top()
-
-
-def _drawn(spans: tuple[Span, ...]) -> str:
-    return "".join(_OBJECT if span.math else span.text for span in spans)
-
-
-def shown_text(row: Row) -> str:
-    """Return the text that a row draws, in the order in which it stands in its document."""
-    content = row.content
-    match row.kind:
-        case RowKind.TEXT:
-            return "\n".join(_drawn(b.spans) if isinstance(b, Paragraph) else "" for b in content)
-        case RowKind.TABLE:
-            lines = content.rows if content.first else (content.header, *content.rows)
-            return "\n".join(_drawn(cell) for line in lines for cell in line)
-        case RowKind.CODE:
-            return shown_code(content.text)
-        case RowKind.FORMULA:
-            return str(content.text)
-        case RowKind.BUBBLE:
-            return str(content.text)
-        case RowKind.NOTE | RowKind.CUT:
-            # Below a reply the row's content is the reply, whose text stands above.
-            return "" if content.role in _ROLES else str(content.text)
-        case _:
-            return ""
+    return fold(text).count(needle)
 
 
 class Places:
@@ -136,7 +51,7 @@ class Places:
 
     def look_for(self, needle: str) -> None:
         """Take a text; what is counted from now on are its places, none of an empty one."""
-        folded = _fold(needle.strip())
+        folded = fold(needle.strip())
         if folded == self._needle:
             return
         # Where a text is not, a longer one that has it in it is not either.
@@ -193,7 +108,7 @@ class Places:
         if entry is None or view.role == "user":
             count = _count(view.text, self._needle)
         else:
-            count = sum(_count(shown_text(row), self._needle) for row in entry.rows)
+            count = sum(shown(row).count(self._needle) for row in entry.rows)
         if view.reasoning and not state[1]:
             count += _count(view.reasoning, self._needle)
         self._known[view.id] = view, state, count
@@ -221,7 +136,7 @@ class Places:
             self._selected.select_text("")
         self._selected = None
         self.read(message_id)
-        found = self._row_of(entry, _fold(needle.strip()), number)
+        found = self._row_of(entry, fold(needle.strip()), number)
         row, within = found or (entry.rows[0], 0)
         if not row.expanded:
             row.expanded = True
@@ -257,7 +172,7 @@ class Places:
     @staticmethod
     def _row_with(entry: Entry, needle: str, left: int) -> tuple[Row, int] | None:
         for row in entry.rows:
-            here = _count(shown_text(row), needle)
+            here = shown(row).count(needle)
             if left < here:
                 return row, left
             left -= here

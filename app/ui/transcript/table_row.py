@@ -28,7 +28,7 @@ from app.ui.transcript.document import BlockDocument
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.linked_text import LinkedText
-from app.ui.transcript.places import select_place
+from app.ui.transcript.place_text import select_place
 from app.ui.transcript.rows import Row
 from app.ui.transcript.style import REASONING_INSET
 from app.ui.transcript.table_slices import TableSlice, column_widths

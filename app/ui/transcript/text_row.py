@@ -25,7 +25,7 @@ from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
 from app.ui.transcript.icons import icon_pixmap
 from app.ui.transcript.linked_text import LinkedText
-from app.ui.transcript.places import select_place
+from app.ui.transcript.place_text import select_place
 from app.ui.transcript.rows import Row
 
 __all__ = ["TextRow", "make_plain_view"]

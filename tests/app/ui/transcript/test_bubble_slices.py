@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.transcript.bubble_row import BubbleRow
 from app.ui.transcript.bubble_slices import bubble_slices
 from app.ui.transcript.items import AttachmentView, MessageView
-from app.ui.transcript.places import shown_text
+from app.ui.transcript.place_text import shown
 from app.ui.transcript.rows import RowKind
 from app.ui.transcript.view import Transcript
 from tests.helpers.transcript_probe import button, seen, widgets
@@ -57,7 +57,7 @@ def test_a_million_characters_are_laid_out_only_near_the_view(
     entry = view._flow.find("a")
     assert entry is not None
     assert len(entry.rows) > 200
-    laid_out = sum(len(shown_text(row)) for row in view._stage.pool.used)
+    laid_out = sum(len(shown(row).text) for row in view._stage.pool.used)
     assert 0 < laid_out < 60_000
 
 

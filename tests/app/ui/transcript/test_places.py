@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from PySide6.QtGui import QTextDocument
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
+from pytestqt.qtbot import QtBot
 
+from app.ui.transcript.formula_row import FormulaRow
 from app.ui.transcript.items import MessageView
-from app.ui.transcript.places import find_place
+from app.ui.transcript.place_text import find_place
 from app.ui.transcript.view import Transcript
+from tests.helpers.transcript_probe import widgets
 
 
 def _selection(view: Transcript) -> tuple[str, int, int]:
@@ -139,3 +142,78 @@ def test_messages_that_were_parsed_tell_what_they_show(view: Transcript) -> None
     assert view.places.index_of("far") == 0
     assert view.places.index_of("m199") == 200
     assert view.places.index_of("gone") == -1
+
+
+FORMULAS = r"""The alpha of $\alpha + \alpha$, not $\beta$ but **α** and $\alpha$$\alpha$ alpha.
+
+$$
+\sum_i \alpha_i + \alpha
+$$
+
+| sign | of |
+|---|---|
+| $\alpha$ | alpha |
+
+$$
+\gamma
+$$
+"""
+
+
+def test_formulas_are_one_place_each_and_are_marked(qtbot: QtBot, view: Transcript) -> None:
+    view.set_messages(
+        [
+            MessageView("a", "assistant", FORMULAS),
+            *(MessageView(f"m{i}", "user", "word") for i in range(50)),
+        ]
+    )
+    view.places.look_for("alpha")
+    assert view.places.read("a") == 8
+    view.scroll_to("a")
+    drawn = {r"\alpha + \alpha", r"\alpha", r"\sum_i \alpha_i + \alpha"}
+    inline = [(latex, False) for latex in drawn] + [(latex, True) for latex in drawn]
+    qtbot.waitUntil(
+        lambda: all(
+            view.formulas.lookup(text, display=shown) != "pending" for text, shown in inline
+        )
+    )
+    view.scroll_to_end()
+    found = []
+    for number in range(8):
+        assert view.places.show("a", "alpha", number)
+        qtbot.wait(20)
+        assert view.places.show("a", "alpha", number)
+        marked = [row for row in widgets(view, FormulaRow) if row._is_marked]
+        if marked:
+            (row,) = marked
+            top = row.mapTo(view.viewport(), row.rect().topLeft()).y()
+            assert 0 <= top < view.viewport().height()
+            found.append(row.selected_plain())
+        else:
+            found.append(_selection(view)[0])
+    assert found == [
+        "alpha",
+        "\ufffc",
+        "\ufffc",
+        "\ufffc",
+        "alpha",
+        r"\sum_i \alpha_i + \alpha",
+        "\ufffc",
+        "alpha",
+    ]
+    assert not view.places.show("a", "alpha", 8)
+    assert not any(row._is_marked for row in widgets(view, FormulaRow))
+
+
+def test_a_formula_that_cannot_be_drawn_is_marked_as_its_source(
+    qtbot: QtBot, view: Transcript
+) -> None:
+    bad = r"\nosuch{x}{"
+    view.set_messages([MessageView("a", "assistant", f"An x, ${bad}$ and x.")])
+    qtbot.waitUntil(lambda: view.formulas.lookup(bad, display=False) == "failed")
+    assert view.places.counts("x") == [("a", 3)]
+    found = []
+    for number in range(3):
+        assert view.places.show("a", "x", number)
+        found.append(_selection(view)[0])
+    assert found == ["x", bad, "x"]

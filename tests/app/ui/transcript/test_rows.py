@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from app.ui.transcript.places import shown_text
+from app.ui.transcript.place_text import shown
 from app.ui.transcript.rows import BlockRows, Row, RowKind
 from app.ui.transcript.stream_markdown import StreamMarkdown, parse_markdown
 from app.ui.transcript.table_slices import SLICE_ROWS
@@ -106,5 +106,5 @@ def test_table_is_cut_into_slices_that_go_on_while_it_streams() -> None:
 
 def test_text_of_rows_can_be_searched() -> None:
     rows = _whole("a **b**\n\n```\ncode\n```\n\n| t |\n|---|\n| u |\n").rows
-    assert [shown_text(row) for row in rows] == ["a b", "code", "t\nu"]
+    assert [shown(row).text for row in rows] == ["a b", "code", "t\nu"]
     assert parse_markdown("a") != ()
