@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.actions import Actions
 from app.ui.commands import Commands
+from app.ui.frames import Frames
 from app.ui.icons import app_icon
 from app.ui.shell.chat_page import ChatPage
 from app.ui.shell.columns import Columns, fit_columns
@@ -73,6 +74,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._frames = Frames(self)
         self.setWindowTitle("Plimsoll")
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
@@ -263,6 +265,10 @@ class MainWindow(QMainWindow):
         dialog.open()
 
     # --- Qt ---
+
+    def event(self, event: QEvent) -> bool:
+        """Draw frames in their own turn."""
+        return self._frames.holds(event) or super().event(event)
 
     def showEvent(self, event: QShowEvent) -> None:
         """Begin with the composer."""

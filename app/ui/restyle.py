@@ -15,7 +15,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
-__all__ = ["Restyler"]
+__all__ = ["Restyler", "mark_windows"]
 
 _SLICE_S: Final = 0.004
 _POLISHED: Final = Qt.WidgetAttribute.WA_WState_Polished
@@ -79,6 +79,18 @@ def _all_widgets() -> list[QWidget]:
             found.append(top)
             found.extend(top.findChildren(QWidget))
     return found
+
+
+def mark_windows() -> None:
+    """Have all that is on screen drawn anew, in one go.
+
+    Where Qt hears of an opaque window first and then of what lies in it, it draws both: all twice.
+    """
+    for top in QApplication.topLevelWidgets():
+        if top.isVisible():
+            inner = (child for child in top.children() if isinstance(child, QWidget))
+            for child in (*(one for one in inner if one.isVisible() and not one.isWindow()), top):
+                child.update()
 
 
 def _polish(widget: QWidget) -> None:

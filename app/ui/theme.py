@@ -20,7 +20,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
-from app.ui.restyle import Restyler
+from app.ui.restyle import Restyler, mark_windows
 from app.ui.stylesheet import stylesheet
 from resources.loader import read_bytes, read_text, resource_path
 
@@ -393,6 +393,7 @@ class ThemeManager(QObject):
         self.changed.emit()
 
     def _lay_on(self) -> None:
+        mark_windows()
         self._app.setFont(self._theme.text_font)
         self._app.setPalette(self._theme.palette())
         self._restyler.lay_on(_sheet(self._theme))

@@ -34,6 +34,7 @@ _APART_S: Final = 0.004
 scroll bar that appears resizes the view that was just filled."""
 _QUICK_S: Final = 0.002
 _MOST_STEPS: Final = 1000
+_SETTLED_MS: Final = 60
 
 
 def column_for(width: int, wanted: int, style: Style) -> QRect:
@@ -79,6 +80,7 @@ class Stage(QObject):
         self.pool = WidgetPool(host, viewport)
         self.column = QRect(0, 0, 100, 100)
         self.position = 0
+        self._pause_ms = 0
         self._idle = QTimer(self)
         self._idle.setInterval(0)
         self._idle.timeout.connect(self._on_idle)
@@ -93,6 +95,12 @@ class Stage(QObject):
             if widget is not None:
                 widget.bind(row, entry)
         self._flow.resized(entry)
+
+    def set_column(self, column: QRect) -> None:
+        """Lay out in another column; what is beside the view waits until the width has settled."""
+        if column.width() != self.column.width():
+            self._pause_ms = _SETTLED_MS
+        self.column = column
 
     def begin_turn(self) -> None:
         """Let what is done from now on count as time of the next `lay_out`."""
@@ -113,8 +121,10 @@ class Stage(QObject):
         self._place(height)
         self._flow.keep_place(height)
         self._release_far(height)
-        if not self.in_view_done or self._next_ahead(height) is not None:
-            self._idle.start()
+        if not self.in_view_done:
+            self._idle.start(0)
+        elif self._next_ahead(height) is not None:
+            self._idle.start(self._pause_ms)
         ended = self._clock()
         self._rested_s = ended + _APART_S
         self.was_quick = ended - begun < _QUICK_S
@@ -234,6 +244,8 @@ class Stage(QObject):
             self.begin_turn()
             self.worked.emit()  # which lays out
             return
+        self._pause_ms = 0
+        self._idle.setInterval(0)
         end = self._clock() + _IDLE_BUDGET_S
         self._flow.keep_place(height)
         while (placed := self._next_ahead(height)) is not None:

@@ -331,7 +331,7 @@ class Transcript(QAbstractScrollArea):
         column = column_for(self.viewport().width(), self._column_width, self._style)
         other = column.width() != self._stage.column.width()
         self._flow.keep_place(self._place_height, by_share=other)
-        self._stage.column = column
+        self._stage.set_column(column)
         self.lay_out()
         self._place_height = self.viewport().height()
 

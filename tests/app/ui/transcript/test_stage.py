@@ -102,6 +102,26 @@ def test_slow_and_quick_machines_end_with_the_same_layout(
     assert len(places[0]) > 5
 
 
+def test_what_is_beside_the_view_waits_until_the_width_has_settled(
+    qtbot: QtBot, view: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = view._stage
+
+    def is_measured_beside() -> bool:
+        return stage._next_ahead(view.viewport().height()) is None
+
+    view.set_messages(_chat(300))
+    qtbot.waitUntil(is_measured_beside)
+    monkeypatch.setattr("app.ui.transcript.stage._SETTLED_MS", 600_000)
+    view.resize(view.width() - 150, view.height())
+    qtbot.waitUntil(lambda: stage.in_view_done)
+    qtbot.wait(50)
+    assert not is_measured_beside()
+    monkeypatch.setattr("app.ui.transcript.stage._SETTLED_MS", 1)
+    view.resize(view.width() - 50, view.height())
+    qtbot.waitUntil(is_measured_beside)
+
+
 def test_finding_a_text_does_not_wait_for_its_turn(slow_view: Transcript) -> None:
     slow_view.set_messages(_chat(300))
     slow_view.reveal_text("m101", "message 101")
