@@ -287,3 +287,57 @@ def test_a_model_without_experts_has_no_active_part(plan_of: PlanOf) -> None:
     assert card_view is not None
     rows = {row.label: row.value for row in card_view.rows}
     assert rows["Parameters"] == format_count(plan.facts.parameters)
+
+
+def test_more_conversations_fit_than_there_are(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    plan = session.plan
+    assert plan is not None
+    for most, fitting in ((None, None), (0, 0), (1, 0), (7, 6)):
+        session.plan = msgspec.structs.replace(plan, max_sequences=most)
+        growth = panel_view(session).growth
+        assert growth is not None
+        assert growth.fitting_conversations == fitting
+
+
+def test_what_still_fits_ends_with_the_context_or_the_budget(plan_of: PlanOf) -> None:
+    model = {"head_length": 256, "embedding": 512, "kv_heads": 2, "context": 1 << 16}
+    session = Session()
+    session.planned(plan_of(model=model, n_ctx=1 << 16))
+    session.memory(sample(CPU=(16, 1.7)))
+    session.conversation([turn(prompt_tokens=100, reply_tokens=28)])
+    tight = panel_view(session).growth
+    assert tight is not None
+    assert tight.budget_tokens is not None
+    assert tight.budget_tokens < 1 << 16
+    assert tight.fitting_tokens == tight.budget_tokens - 128
+    session.memory(sample(CPU=(16, 12)))
+    wide = panel_view(session).growth
+    assert wide is not None
+    assert wide.fitting_tokens == (1 << 16) - 128
+
+
+def test_the_budget_is_of_the_memory_that_holds_most_of_the_cache(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(machine(card()), gpu_layers=2, n_ctx=1024))
+    plan = session.plan
+    assert plan is not None
+    host, gpu = plan.devices
+    session.plan = msgspec.structs.replace(
+        plan,
+        devices=(
+            msgspec.structs.replace(host, kv_bytes=3 * plan.growth[0].at(1024) // 4),
+            msgspec.structs.replace(gpu, kv_bytes=plan.growth[0].at(1024) // 4),
+        ),
+    )
+    session.memory(sample(CPU=(16, 8), CUDA0=(24, 23)))
+    growth = panel_view(session).growth
+    assert growth is not None
+    assert growth.budget_bytes is not None
+    (bar,) = [item for item in panel_view(session).budgets if item.name == host.title]
+    assert bar.headroom_bytes is not None
+    # Three quarters of each token lie there.
+    assert growth.budget_bytes == int(
+        plan.growth[0].at(1024) + plan.growth[0].at(0) + bar.headroom_bytes / 0.75
+    )

@@ -159,6 +159,17 @@ def test_where_experts_and_tables_lie() -> None:
     assert {layer.split_device for layer in record.layers if layer.device == "CPU"} == {None}
     assert [layer.name for layer in on_card if layer.split_device is None] == ["output"]
     header = plan.facts.header
+    experts = {
+        layer.name: sum(
+            tensor.size_bytes
+            for name, tensor in header.tensors.items()
+            if name.startswith(f"{layer.name}.") and "_exps." in name
+        )
+        for layer in record.layers
+    }
+    for layer in record.layers:
+        assert layer.split_bytes == (experts[layer.name] if layer.split_device else 0)
+    assert experts["blk.47"]
     table = header.tensors["token_embd.weight"].size_bytes
     layers = sum(layer.size_bytes for layer in record.layers)
     weights = sum(tensor.size_bytes for tensor in header.tensors.values())

@@ -111,3 +111,21 @@ def test_the_load_line_leaves_out_what_others_hold() -> None:
     weights = next(item for item in bar.segments if item.kind == "weights")
     assert weights.formula.startswith("8.03 billion parameters × 4.50 bits ÷ 8 = ")
     assert "of it here" not in weights.formula
+
+
+def test_conversations_come_in_steps_of_a_fifth_with_what_fits_among_them() -> None:
+    row, _ = planned(RTX4090, context=8192)
+    counts = [point.conversations for point in finish(batching_curve(row)).points]
+    assert counts == [1, 2, 3, 4, 5, 6, 7, 9, 10, 12, 15, 18, 19, 21, 26, 31, 32]
+
+
+def test_the_axis_shows_half_as_much_again() -> None:
+    # A context of 12,288 and one and a half times as much: the next power of two.
+    row, settings = planned(RTX4090, "Qwen3 30B-A3B", context=12_288)
+    curve = finish(growth_curve(row, settings))
+    wanted = max(12_288 * 3 // 2, (row.context_breaks or 0) * 3 // 2)
+    trained = row.plan.facts.context_length
+    assert trained is not None
+    assert curve.last_tokens == min(1 << (wanted - 1).bit_length(), max(trained, 12_288))
+    small, settings = planned(RTX4060, context=1024)
+    assert finish(growth_curve(small, settings)).points[1].tokens == 256

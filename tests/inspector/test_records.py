@@ -93,3 +93,9 @@ def test_tokens_of_a_batch_a_second(
 ) -> None:
     stats = _stats(replies_at_once=replies, batch_reply_tokens=tokens, batch_decode_s=seconds)
     assert stats.batch_per_s == rate
+
+
+def test_blocks_that_took_no_time_have_no_rate() -> None:
+    found = stats(prompt_tokens=100, samples=((1, 0.0), (41, 0.0), (81, 1.0)))
+    # Of 80 tokens in a second, told in one block: half of them lie below its depth.
+    assert found.rates_along() == ((141, 80.0),)

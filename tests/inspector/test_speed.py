@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
+from inspector.batching import LEAST_TOKENS
 from inspector.plan_record import FitRecord, PlanRecord
 from inspector.session import Session
 from inspector.speed import judge, speed_view
@@ -201,3 +202,40 @@ def test_the_curve_is_drawn_where_all_of_it_is_known(session: Session) -> None:
         view = speed_view(session)
         assert view is not None
         assert [point.depth_tokens for point in view.predicted_over_depth] == [2047]
+
+
+@pytest.mark.parametrize("missing", ["low", "ceiling"])
+def test_without_one_of_its_bounds_a_rate_is_not_judged(session: Session, missing: str) -> None:
+    assert session.plan is not None
+    curve = tuple(msgspec.structs.replace(point, **{missing: None}) for point in FLAT)
+    session.plan = msgspec.structs.replace(session.plan, curve=curve)
+    assert at_rate(session, 20) == "unknown"
+    assert judge(session).measured == pytest.approx(20)
+
+
+def test_without_a_plan_a_rate_is_now_or_of_the_turn_before() -> None:
+    session = Session()
+    session.conversation([turn()])
+
+    def decode() -> tuple[float | None, bool, bool]:
+        view = speed_view(session)
+        assert view is not None
+        return view.decode.measured, view.decode.live, view.decode.earlier
+
+    assert decode() == (50.0, False, False)
+    session.turn_started(prompt_tokens=10, reused_tokens=0, new_tokens=10)
+    assert decode() == (50.0, False, True)
+    session.tokens(5, 30.0)
+    assert decode() == (30.0, True, False)
+
+
+def test_by_how_much_a_rate_is_above_its_ceiling(session: Session) -> None:
+    assert at_rate(session, 150) == "above"
+    assert judge(session).sentence.startswith(
+        "150 tok/s is 50\u00a0% above the ceiling of 100 tok/s, which can't be: "
+    )
+
+
+def test_how_many_tokens_are_judged(session: Session) -> None:
+    for tokens, kind in ((LEAST_TOKENS - 1, "unknown"), (LEAST_TOKENS, "inside")):
+        assert at_rate(session, 60, reply_tokens=tokens, decode_s=(tokens - 1) / 60) == kind

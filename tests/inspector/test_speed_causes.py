@@ -199,3 +199,10 @@ def test_threads_beside_cores(
     session.cores, session.tuned = cores, tuned
     at_rate(session, 5, threads=threads)
     assert [text for text in judge(session).causes if "fast cores" in text] == [said] * bool(said)
+
+
+@pytest.mark.parametrize(("tokens", "is_short"), [(31, True), (32, False)])
+def test_how_short_a_reply_is_uncertain(session: Session, tokens: int, *, is_short: bool) -> None:
+    at_rate(session, 5, reply_tokens=tokens, decode_s=(tokens - 1) / 5)
+    told = any("The reply is short" in sentence for sentence in judge(session).causes)
+    assert told is is_short
