@@ -19,7 +19,7 @@ from inspector.planner_examples import model_named
 from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
 from inspector.session import Session, replayed
 from tests.helpers.families import FAMILIES
-from tests.inspector.conftest import MIB, buffer, card, loaded, machine, sample, turn
+from tests.inspector.conftest import MIB, at_rate, buffer, card, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -341,3 +341,17 @@ def test_the_budget_is_of_the_memory_that_holds_most_of_the_cache(plan_of: PlanO
     assert growth.budget_bytes == int(
         plan.growth[0].at(1024) + plan.growth[0].at(0) + bar.headroom_bytes / 0.75
     )
+
+
+def test_what_a_finding_says_of_the_speed_is_not_said_twice(session: Session) -> None:
+    assert at_rate(session, 60) == "inside"
+    quick = panel_view(session).speed
+    assert quick is not None
+    assert quick.explanation == ""
+    assert at_rate(session, 5) == "below"
+    view = panel_view(session)
+    assert "slow" in {item.id for item in view.findings}
+    assert view.speed is not None
+    assert view.speed.explanation == ""
+    assert view.speed.decode.measured == pytest.approx(5)
+    assert view.speed.alarming

@@ -11,11 +11,12 @@ import msgspec
 from app.machine import hardware_table
 from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.typed import typed_facts
+from gguf_tools.units import format_figure
 from inspector.planner_curves import batching_curve, growth_curve
 from inspector.planner_examples import EXAMPLES, model_named
 from inspector.planner_report import ReportRow, planner_json, planner_markdown
 from inspector.planner_setup import PlannerSettings, machine_of
-from inspector.planner_words import short_name, tokens
+from inspector.planner_words import balance_phrases, prefill_phrase, short_name, tokens
 from inspector.planning import finish, plan_row
 
 
@@ -128,3 +129,31 @@ def test_figures_that_are_unknown_and_rows_that_do_not_fit() -> None:
     box = Machine(name="box", cpu=host, accelerators=(card,))
     assert "| all layers on the card |" in cells(box)
     assert "| 10 of 33 layers on the card |" in cells(box, gpu_layers=10)
+
+
+def test_reasons_are_those_of_the_planner_in_its_order() -> None:
+    (item, *_) = example_rows("three_bars")
+    assert item.row is not None
+    said = [*balance_phrases(item.row), prefill_phrase(item.row)]
+    text = planner_markdown([item])
+    assert "\n".join(f"- {phrase}" for phrase in said) in text
+    assert item.growth is not None
+    assert item.growth.breaks_tokens is not None
+    assert f"- {item.growth.pool} is full at {item.growth.breaks_tokens:,} tokens.\n" in text
+
+
+def test_a_split_has_its_ceiling_behind_that_of_all_layers() -> None:
+    rows = example_rows("three_bars")
+    for item in rows:
+        row = item.row
+        assert row is not None
+        assert row.rates.ceiling is not None
+        (line,) = [
+            line for line in planner_markdown([item]).splitlines() if line.startswith("| RTX 4060")
+        ]
+        ceiling = f"{format_figure(row.rates.ceiling)}"
+        if row.split_rates is not None and row.split_rates.ceiling is not None:
+            ceiling += f" → {format_figure(row.split_rates.ceiling)}"
+        assert f"| {ceiling} tok/s |" in line
+    assert any(item.row and item.row.split_rates is not None for item in rows)
+    assert any(item.row and item.row.split_rates is None for item in rows)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from app.machine import hardware_table
+from gguf_tools.hardware import HardwareTable
 from gguf_tools.machine import cpu_only
 from inspector.planner_examples import EXAMPLES, first_setup, model_named
 from inspector.planner_setup import (
@@ -171,3 +172,29 @@ def test_a_first_page_begins_with_its_first_row() -> None:
     assert page.chosen_row is page.rows[0]
     assert [row.key for row in page.rows] == [f"r{n}" for n in range(6)]
     assert page.rows[-1].machine.source == "this"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cards", "names"),
+    [
+        ("gpu", 1, ["Box"]),
+        ("gpu", 3, ["Box 1", "Box 2", "Box 3"]),
+        ("unified", 1, ["Box"]),
+    ],
+)
+def test_a_typed_machine_has_as_many_cards_as_were_typed(
+    kind: str, cards: int, names: list[str]
+) -> None:
+    spec = MachineSpec(
+        source="typed",
+        name="Box",
+        kind=kind,  # type: ignore[arg-type]
+        cards=cards,
+        memory_bytes=24 << 30,
+        bandwidth_bytes_per_s=1e12,
+        flops_per_s=1e14,
+    )
+    machine = machine_of(spec, HardwareTable(()), None)
+    assert machine is not None
+    assert [device.name for device in machine.accelerators] == names
+    assert {device.total_bytes for device in machine.accelerators} == {24 << 30}

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
+from gguf_tools.units import format_bytes
 from inspector.report import read_report, report_as_json, report_as_markdown
 from inspector.session import Session
-from tests.inspector.conftest import loaded, turn
+from tests.inspector.conftest import buffer, loaded, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -97,3 +98,23 @@ def test_a_finding_stands_with_the_load_whose_turn_it_is_of(plan_of: PlanOf) -> 
     said = "- **Decoding is slower than predicted.**"
     assert said not in before
     assert said in after
+
+
+def test_an_error_is_told_where_it_is_one(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    assert record.plan is not None
+    host = record.plan.devices[0]
+    off = msgspec.structs.replace(
+        record,
+        buffers=(
+            buffer("CPU_Mapped", "weights", host.weights_bytes),
+            buffer("CPU", "compute", 2 * host.compute_bytes),
+        ),
+    )
+    text = report_as_markdown("A chat", [turn(off)])
+    weights, compute = (format_bytes(size) for size in (host.weights_bytes, host.compute_bytes))
+    assert f"| CPU | weights | {weights} | {weights} | +0.0% |" in text
+    twice = format_bytes(2 * host.compute_bytes)
+    assert f"| CPU | compute | {compute} | {twice} | -50.0% |" in text

@@ -174,3 +174,16 @@ def test_before_there_is_a_rate_no_time_of_decoding_is_known() -> None:
     stats = session.live.stats
     assert (stats.decode_s, stats.replies_at_once) == (0.5, 2)
     assert stats.decode_per_s == pytest.approx(40.0)
+
+
+def test_turns_are_chosen_evenly_with_the_newest_among_them() -> None:
+    turns = [turn(prompt_tokens=count) for count in range(10)]
+
+    def chosen(most: int) -> list[int]:
+        return [item.stats.prompt_tokens for item in spread(turns, most)]
+
+    assert spread(turns, 10) is turns  # nothing is copied where all are wanted
+    assert chosen(11) == [*range(10)]
+    assert chosen(9) == chosen(5) == [1, 3, 5, 7, 9]
+    assert chosen(4) == [0, 3, 6, 9]
+    assert chosen(1) == [9]

@@ -9,6 +9,8 @@ from gguf_tools.machine import MEASURED_BUSY
 from inspector.findings import findings_of
 from inspector.plan_record import BUSY, FixRecord
 from inspector.session import Session
+from inspector.speed import judge
+from tests.inspector.conftest import at_rate, turn
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,31 @@ def test_while_it_measures_it_can_not_be_asked_to_measure(session: Session) -> N
     (waiting,) = _fixes(session)
     assert waiting.text == "Measuring…"
     assert waiting.action == BUSY
+
+
+def test_further_causes_of_a_slow_turn_stand_below_the_first(session: Session) -> None:
+    session.cores = 4
+    session.busy = "Other programs use 1.9 processor cores."
+    assert at_rate(session, 5, threads=8, reply_tokens=20, decode_s=19 / 5) == "below"
+    first, *others = judge(session).causes
+    assert len(others) == 2
+    (slow,) = [item for item in findings_of(session) if item.id == "slow"]
+    assert slow.cause == judge(session).sentence
+    assert slow.cause.endswith(first)
+    assert slow.cost == " ".join(others)
+    assert slow.severity == "note"  # a short reply
+
+
+@pytest.mark.parametrize(
+    ("trained", "context"), [(None, 4096), (8192, 4096), (3000, 3000), (2048, None), (1024, None)]
+)
+def test_a_context_is_doubled_up_to_the_trained_length(
+    session: Session, trained: int | None, context: int | None
+) -> None:
+    load = session.load
+    assert load is not None
+    session.load = msgspec.structs.replace(load, n_ctx_train=trained or 0)
+    session.conversation([turn(prompt_tokens=1900, reply_tokens=100)])
+    (window,) = [item for item in findings_of(session) if item.id == "window"]
+    wanted = [] if context is None else [{"n_ctx": context}]
+    assert [fix.changes for fix in window.fixes if "n_ctx" in fix.changes] == wanted
