@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from app.compare.again import Again, changed_file, starting_records
 from app.engine.protocol import LoadOptions, SamplingOptions
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import Header, HeaderError
@@ -54,6 +55,7 @@ class CompareRequest:
 
     ``options`` and ``sampling`` hold what ``settings`` doesn't name (threads of a batch, samplers);
     where both name a value, ``settings`` counts. ``text`` is what quality is measured on.
+    ``again`` runs a part of an earlier comparison once more.
     """
 
     paths: tuple[Path, ...]
@@ -62,6 +64,7 @@ class CompareRequest:
     reference: int | None = None
     options: LoadOptions = field(default_factory=LoadOptions)
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
+    again: Again | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,11 @@ class Prepared:
     def order(self) -> tuple[int, ...]:
         """Return the order of the runs: the reference first, since others are held against it."""
         rest = (index for index in range(len(self.facts)) if index != self.reference)
-        return (self.reference, *rest)
+        order = (self.reference, *rest)
+        again = self.request.again
+        if again is None or again.what == "quality":
+            return order
+        return tuple(index for index in order if index in again.variants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,15 @@ def prepare(request: CompareRequest) -> Prepared:
             raise CompareError(f"{item.path.name} was chosen twice.")
         seen[real] = item.path
     reference = default_reference(facts) if request.reference is None else request.reference
-    return Prepared(request, facts, _variants(facts), reference)
+    variants = _variants(facts)
+    if request.again is not None:
+        changed = changed_file(request.again, variants)
+        if changed:
+            raise CompareError(
+                f"The file of {changed} is another one than was measured: run all of them again."
+            )
+        variants = starting_records(request.again, variants)
+    return Prepared(request, facts, variants, reference)
 
 
 def _facts(path: Path) -> ModelFacts:

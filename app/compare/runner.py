@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from app.compare.again import merged
 from app.compare.engine import Against, OpenClient, VariantRun
 from app.compare.events import Began, Event, Noticed, VariantFinished
 from app.compare.request import CompareRequest, Prepared, prepare, vocabulary_key
@@ -103,13 +104,16 @@ class Comparison:
             VariantRun(prepared, index, self._tell, self._bandwidth(prepared, index))
             for index in range(len(prepared.variants))
         ]
+        again = self._request.again
         with self._folder(prepared) as folder:
-            if self._request.settings.together:
+            if again is not None and again.what == "quality":
+                self._read_text(prepared, runs, folder)
+            elif self._request.settings.together and again is None:
                 self._all_at_once(prepared, runs, folder)
             else:
                 self._one_by_one(prepared, runs, folder)
         steps = [step for run in runs for step in run.memory]
-        return msgspec.structs.replace(
+        record = msgspec.structs.replace(
             record,
             variants=tuple(run.record for run in runs),
             memory=(*self._memory, *sorted(steps, key=lambda step: step.sample.at_ms)),
@@ -119,6 +123,7 @@ class Comparison:
             cancelled=self._cancelled.is_set(),
             seconds=time.monotonic() - started,
         )
+        return record if again is None else merged(again, record)
 
     # --- the two ways
 
@@ -178,6 +183,10 @@ class Comparison:
             thread.join()
         if faults:
             raise faults[0]
+        self._read_text(prepared, runs, folder)
+
+    def _read_text(self, prepared: Prepared, runs: list[VariantRun], folder: Path | None) -> None:
+        """Measure the quality of what has answered, one after another."""
         if folder is None:
             return
         for index in prepared.order:
@@ -268,8 +277,9 @@ class Comparison:
     @contextmanager
     def _folder(self, prepared: Prepared) -> Iterator[Path | None]:
         """Yield a folder for the reference's expectations, None if there is to be no quality."""
-        settings = self._request.settings
-        if not settings.quality or not self._request.text.strip():
+        settings, again = self._request.settings, self._request.again
+        is_part = again is not None and again.what == "rates"  # its quality is known
+        if is_part or not settings.quality or not self._request.text.strip():
             yield None
             return
         facts = prepared.facts[prepared.reference]

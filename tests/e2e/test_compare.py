@@ -88,18 +88,24 @@ def test_variants_answer_are_measured_kept_and_opened_again(
     # Every engine is gone.
     assert not [p for p in psutil.Process().children() if p.pid != program.app.engine.state.pid]
 
-    # Another reference is for the next run; what was found stays, and the run is offered.
+    # Another reference is taken at once, as far as what was kept tells; the rest is offered.
     compare.set_reference(1)
     assert compare.record is record
     assert compare.wish.reference == variants[1]
     offer = compare.page.notices.bar("run")
-    assert offer.text.startswith("Tiny-Q4_0 is the reference from the next run on.")
-    tags = {
-        key: card._reference.text() for key, card in cards.items() if card._reference.isVisible()
-    }
-    assert tags == {0: "reference", 1: "reference next"}
+    assert offer.text.startswith("Tiny-Q4_0 is the reference now.")
+    assert "need 3 variants to read 512 tokens again, which took " in offer.text
+    assert [button.text() for button in offer.buttons()] == ["Read the text again", "Run all again"]
+    assert [key for key, card in cards.items() if card._reference.isVisible()] == [1]
+    assert compare.shown is not None
+    others = [variant.quality for variant in compare.shown.variants]
+    assert others[0] is not None
+    assert others[2] is not None
+    assert others[0].same_top == quality.same_top
+    assert (others[0].mean_kl, others[2].same_top) == (None, None)
     compare.set_reference(0)  # back again
     assert compare.page.notices.notices() == []
+    assert compare.shown == record
 
     for name, start in (("r.md", "# "), ("r.json", "{")):
         compare.save_report(str(tmp_path / name))
@@ -128,6 +134,8 @@ def test_another_reference_has_figures_after_another_run(
     compare = program.app.compare
     _open(program, variants[:2])
     _run(program)
+    before = compare.record
+    assert before is not None
     compare.set_reference(1)
     compare.page.notices.bar("run").buttons()[0].click()
     assert compare.is_running
@@ -136,12 +144,44 @@ def test_another_reference_has_figures_after_another_run(
     record = compare.record
     assert record is not None
     assert record.reference == 1
+    # The replies are those of before: only the text was read again.
+    assert [v.stats for v in record.variants] == [v.stats for v in before.variants]
     first, second = (variant.quality for variant in record.variants)
     assert first is not None
     assert second is not None
     assert first.mean_kl is not None
     assert second.mean_kl is None
     assert compare.page.notices.notices() == []
+
+
+def test_one_variant_is_measured_again_by_its_menu(open_program: Open, variants: list[str]) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    _open(program, variants[:2])
+    menu = compare.page._cards[1].menu()
+    assert menu is not None
+    action = next(item for item in menu.actions() if item.text() == "Measure this one again")
+    assert not action.isEnabled()  # nothing was measured yet
+    menu.deleteLater()
+    _run(program)
+    before = compare.record
+    assert before is not None
+    menu = compare.page._cards[1].menu()
+    assert menu is not None
+    next(item for item in menu.actions() if item.text() == "Measure this one again").trigger()
+    menu.deleteLater()
+    assert compare.is_running
+    program.until(lambda: not compare.is_running, 120_000)
+    after = compare.record
+    assert after is not None
+    assert after.variants[0] == before.variants[0]
+    assert after.variants[1].stats != before.variants[1].stats
+    assert after.variants[1].quality == before.variants[1].quality
+    assert [card.text.toPlainText() for card in compare.page._cards.values()] == [
+        v.answer for v in before.variants
+    ]
+    # Both are kept.
+    program.until(lambda: len(compare.page._earlier) == 2)
 
 
 def test_killed_engine_marks_its_variant_and_the_others_go_on(

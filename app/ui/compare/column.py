@@ -45,10 +45,12 @@ class AnswerCard(QFrame):
 
     Signals:
         reference_wanted(int): the others are to be held against this variant.
+        measure_wanted(int): it alone is to answer and to be measured once more.
         removed(int): it is to leave the comparison.
     """
 
     reference_wanted = Signal(int)
+    measure_wanted = Signal(int)
     removed = Signal(int)
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
@@ -66,7 +68,7 @@ class AnswerCard(QFrame):
         self._reference.setProperty("kind", "tag")
         self.more = QToolButton(self)
         self.more.setProperty("kind", "flat")
-        self.more.setToolTip(self.tr("Reference, copy, take out"))
+        self.more.setToolTip(self.tr("Reference, measure again, copy, take out"))
         IconKeeper(self.more, themes, "more", "dim", 15)
         self.more.clicked.connect(self._on_more)
         self.text = QTextEdit(self)
@@ -140,9 +142,12 @@ class AnswerCard(QFrame):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         reference = menu.addAction(self.tr("Hold the others against this one"))
-        is_it = view.is_next_reference or (view.is_reference and not view.gives_way)
-        reference.setEnabled(not is_it and not self._running)
+        reference.setEnabled(not view.is_reference and not self._running)
         reference.triggered.connect(lambda: self.reference_wanted.emit(view.key))
+        measure = menu.addAction(self.tr("Measure this one again"))
+        measure.setToolTip(self.tr("It answers and is measured once more; the others stay."))
+        measure.setEnabled(view.can_measure and not self._running)
+        measure.triggered.connect(lambda: self.measure_wanted.emit(view.key))
         copy = menu.addAction(self.tr("Copy the reply"))
         copy.setEnabled(bool(view.answer))
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(view.answer))
@@ -164,13 +169,9 @@ class AnswerCard(QFrame):
             menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height())))
 
     def _say_reference(self, view: ColumnView) -> None:
-        self._reference.setVisible(view.is_reference or view.is_next_reference)
-        if view.is_next_reference:
-            self._reference.setText(self.tr("reference next"))
-            self._reference.setToolTip(self.tr("The next run holds the others against it."))
-        else:
-            self._reference.setText(self.tr("reference"))
-            self._reference.setToolTip(self.tr("The other replies and tokens are held against it."))
+        self._reference.setVisible(view.is_reference)
+        self._reference.setText(self.tr("reference"))
+        self._reference.setToolTip(self.tr("The other replies and tokens are held against it."))
 
     # --- inner
 

@@ -24,7 +24,7 @@ from app.ui.compare.differences import DifferencesCard
 from app.ui.compare.scatter import FaithfulnessChart
 from app.ui.compare.setup import SetupCard
 from app.ui.compare.table import FigureTable
-from app.ui.compare.views import BarView, ColumnView, DotView, EarlierView, TableView
+from app.ui.compare.views import BarView, ColumnView, DotView, EarlierView, RunOffer, TableView
 from app.ui.elide import ElidedLabel
 from app.ui.empty_state import EmptyState
 from app.ui.icons import IconKeeper, icon_at_end
@@ -124,6 +124,9 @@ class ComparePage(QWidget):
         opened(str key), deleted(str key): a kept comparison.
         reference_wanted(int), removed(int): of a variant.
         run_again_wanted(): the comparison is to be run once more.
+        measure_wanted(int): one variant alone is to be run once more.
+        disturbed_wanted(): those alone whose rates something disturbed.
+        reading_wanted(): quality alone is to be measured once more, against the present reference.
     """
 
     shown = Signal()
@@ -133,6 +136,9 @@ class ComparePage(QWidget):
     reference_wanted = Signal(int)
     removed = Signal(int)
     run_again_wanted = Signal()
+    measure_wanted = Signal(int)
+    disturbed_wanted = Signal()
+    reading_wanted = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -176,7 +182,7 @@ class ComparePage(QWidget):
         self.notices = NoticeArea(themes, self._content)
         self.notices.hide()
         self.notices.shown_changed.connect(self.notices.setVisible)
-        self.notices.chosen.connect(self.run_again_wanted)
+        self.notices.chosen.connect(self._on_offer)
         self._column.addWidget(self.setup)
         self._column.addWidget(self.notices)
         self._column.addWidget(self._empty)
@@ -261,13 +267,24 @@ class ComparePage(QWidget):
         self._earlier = earlier
         self.earlier.setEnabled(bool(earlier))
 
-    def offer_run(self, sentence: str) -> None:
-        """Say what another run would change, with a button for it; empty says nothing."""
-        if not sentence:
+    def offer_run(self, offer: RunOffer | None) -> None:
+        """Say what another run would change, with buttons for it; None says nothing."""
+        if offer is None:
             self.notices.remove_notice(_RUN)
-        elif _RUN not in self.notices.notices() or self.notices.bar(_RUN).text != sentence:
-            again = Choice("run", self.tr("Run again"), "primary")
-            self.notices.show_notice(Notice(_RUN, sentence, choices=(again,), closable=False))
+        elif _RUN not in self.notices.notices() or self.notices.bar(_RUN).text != offer.sentence:
+            part = Choice(offer.part, offer.part_text, "primary")
+            again = Choice("run", self.tr("Run all again"))
+            notice = Notice(_RUN, offer.sentence, choices=(part, again), closable=False)
+            self.notices.show_notice(notice)
+
+    @Slot(str, str)
+    def _on_offer(self, _key: str, choice: str) -> None:
+        wanted = {
+            "run": self.run_again_wanted,
+            "disturbed": self.disturbed_wanted,
+            "reading": self.reading_wanted,
+        }
+        wanted[choice].emit()
 
     def say(self, sentence: str) -> None:
         """Say that something was done, or could not be."""
@@ -309,6 +326,7 @@ class ComparePage(QWidget):
     def _new_card(self, key: int) -> AnswerCard:
         card = AnswerCard(self._themes, self._content)
         card.reference_wanted.connect(self.reference_wanted)
+        card.measure_wanted.connect(self.measure_wanted)
         card.removed.connect(self.removed)
         self._cards[key] = card
         card.show()

@@ -13,6 +13,7 @@ __all__ = [
     "DifferenceView",
     "DotView",
     "EarlierView",
+    "RunOffer",
     "SetupView",
     "TableView",
     "VariantChoice",
@@ -56,7 +57,7 @@ class ColumnView:
     """One variant. ``figures`` are (label, value, unit) of the line below its answer.
 
     ``differing`` are character ranges of the answer that are to be marked. The others are held
-    against the reference; ``is_next_reference``: from the next run on.
+    against the reference. ``can_measure``: it was run, and can be alone once more.
     """
 
     key: int
@@ -72,8 +73,16 @@ class ColumnView:
     differing: tuple[tuple[int, int], ...] = ()
     figures: tuple[tuple[str, str, str], ...] = ()
     is_reference: bool = False
-    is_next_reference: bool = False
-    gives_way: bool = False  # it is the reference, and the next run has another
+    can_measure: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOffer:
+    """What another run would change; ``part`` is the button's key: "disturbed" or "reading"."""
+
+    sentence: str
+    part: str
+    part_text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

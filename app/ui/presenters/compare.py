@@ -10,7 +10,7 @@ from typing import Any, Final
 from PySide6.QtCore import QObject, Qt, Slot
 
 from app.compare.opener import opener
-from app.compare.request import CompareError, Prepared, prepare
+from app.compare.request import CompareError, CompareRequest, Prepared, prepare
 from app.compare.texts import QualityText, TextError
 from app.data.state import StateFile
 from app.engine.qt_client import EngineProcess
@@ -20,25 +20,24 @@ from app.ui import tasks
 from app.ui.compare.chooser import VariantsDialog
 from app.ui.compare.options import CompareOptionsDialog
 from app.ui.compare.page import ComparePage
-from app.ui.compare.views import TableView
 from app.ui.main_window import MainWindow
+from app.ui.presenters.compare_again import (
+    disturbed_variants,
+    measure_request,
+    reading_request,
+    run_offer,
+)
 from app.ui.presenters.compare_kept import KeptComparisons
 from app.ui.presenters.compare_report import write_report
+from app.ui.presenters.compare_results import CompareResults
 from app.ui.presenters.compare_run import CompareRun
-from app.ui.presenters.compare_setup import run_offer, setup_view, variant_choices
-from app.ui.presenters.compare_views import (
-    bar_views,
-    column_views,
-    common_name,
-    difference_views,
-    dot_views,
-    no_quality_sentence,
-    table_view,
-)
+from app.ui.presenters.compare_setup import setup_view, variant_choices
+from app.ui.presenters.compare_views import column_views
 from app.ui.presenters.compare_wish import keep_wish, quality_text, read_wish, request_of
 from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.theme import ThemeManager
 from inspector.compare.records import ComparisonRecord
+from inspector.compare.reference import seen_from
 
 __all__ = ["ComparePresenter"]
 
@@ -69,9 +68,9 @@ class ComparePresenter(QObject):
         self._themes = themes
         self.wish = read_wish(state)
         self._problem = ""
-        self._shown_variant: int | None = None
         self.run = CompareRun(state, paths, self)
         self.page = ComparePage(themes, window)
+        self._results = CompareResults(self.page, self)
         self.kept = KeptComparisons(paths, self.page, self)
         window.add_page(PAGE, self.tr("Compare"), "compare", self.page)
         self._connect()
@@ -88,9 +87,11 @@ class ComparePresenter(QObject):
         page.report_wanted.connect(self.save_report)
         page.opened.connect(self.open_kept)
         page.run_again_wanted.connect(self._run_again)
+        page.measure_wanted.connect(lambda index: self.measure_again((index,)))
+        page.disturbed_wanted.connect(self._measure_disturbed)
+        page.reading_wanted.connect(self.read_again)
         page.reference_wanted.connect(self.set_reference)
         page.removed.connect(self.remove)
-        page.differences.variant_chosen.connect(self._on_variant_chosen)
         self._engine.state_changed.connect(self._on_engine)
         self.kept.opened.connect(self._show_kept)
         run = self.run
@@ -129,10 +130,10 @@ class ComparePresenter(QObject):
 
     @Slot(int)
     def set_reference(self, index: int) -> None:
-        """Hold the other variants against this one from the next run on; what was found stays.
+        """Hold the other variants against this one, as far as what was kept tells.
 
         What a reference expects of the text is hundreds of megabytes and not kept after a run, so
-        figures against another one need the text to be read again.
+        some figures against another one need the text to be read again: `read_again`.
         """
         record = self.record
         if self.is_running or record is None:
@@ -144,17 +145,18 @@ class ComparePresenter(QObject):
         else:
             self._show()
 
-    @property
-    def _next_reference(self) -> int | None:
-        """The variant that the next run holds the others against, if it is another than shown."""
-        record = self.record
-        if record is None or self.is_running:
-            return None
+    def _reference_of(self, record: ComparisonRecord) -> int:
+        """Return the variant that the page holds the others against."""
         paths = [variant.path for variant in record.variants]
-        if self.wish.reference not in paths:
-            return None
-        index = paths.index(self.wish.reference)
-        return None if index == record.reference else index
+        if self.is_running or self.wish.reference not in paths:
+            return record.reference
+        return paths.index(self.wish.reference)
+
+    @property
+    def shown(self) -> ComparisonRecord | None:
+        """`record`, seen from the reference that was chosen."""
+        record = self.record
+        return None if record is None else seen_from(record, self._reference_of(record))
 
     @Slot()
     def _run_again(self) -> None:
@@ -238,10 +240,7 @@ class ComparePresenter(QObject):
     @Slot(str)
     def start(self, prompt: str) -> None:
         """Run the comparison."""
-        if self.is_running or self.record is None:
-            return
-        if self._engine.state.busy:
-            self.page.say(self.tr("The chat's engine is busy; wait for it or stop it."))
+        if self.record is None or not self._may_run():
             return
         self._wish(prompt=prompt, chosen=tuple(variant.path for variant in self.record.variants))
         try:
@@ -249,10 +248,46 @@ class ComparePresenter(QObject):
         except TextError as error:
             self.page.say(str(error))
             return
+        self._start(request_of(self.wish, text))
+
+    @Slot(object)
+    def measure_again(self, indices: tuple[int, ...]) -> None:
+        """Let some variants answer and be measured once more; the others, and quality, stay."""
+        if self.record is not None and indices and self._may_run():
+            self._start(measure_request(self.record, self.wish, indices))
+
+    @Slot()
+    def _measure_disturbed(self) -> None:
+        if self.record is not None:
+            self.measure_again(disturbed_variants(self.record))
+
+    @Slot()
+    def read_again(self) -> None:
+        """Measure quality alone, against the reference that was chosen; replies and rates stay."""
+        if self.record is None or not self._may_run():
+            return
+        try:
+            text = quality_text(self.wish)
+        except TextError as error:
+            self.page.say(str(error))
+            return
+        reference = self._reference_of(self.record)
+        self._start(reading_request(self.record, self.wish, text, reference))
+
+    def _may_run(self) -> bool:
+        """Tell whether a comparison can begin; say why where it can't."""
+        if self.is_running:
+            return False
+        if self._engine.state.busy:
+            self.page.say(self.tr("The chat's engine is busy; wait for it or stop it."))
+            return False
+        return True
+
+    def _start(self, request: CompareRequest) -> None:
         self.page.say("")
-        self._shown_variant = None
+        self._results.forget()
         endpoints = tuple(self._settings.get("rpc"))
-        self.run.start(request_of(self.wish, text), opener(self._state, endpoints or None))
+        self.run.start(request, opener(self._state, endpoints or None))
         self._show()
 
     @Slot()
@@ -309,7 +344,7 @@ class ComparePresenter(QObject):
     def _show_kept(self, record: ComparisonRecord) -> None:
         self._set_record(record)
         self._problem = ""
-        self._shown_variant = None
+        self._results.forget()
         paths = tuple(variant.path for variant in record.variants)
         self._wish(chosen=paths, reference=paths[record.reference], prompt=record.settings.prompt)
         self.page.setup.prompt.setPlainText(self.wish.prompt)
@@ -318,8 +353,8 @@ class ComparePresenter(QObject):
     @Slot(str)
     def save_report(self, path: str) -> None:
         """Write the comparison as Markdown, JSON or a picture, by the name's ending."""
-        if self.record is not None:
-            self.page.say(write_report(self.record, path, self.page))
+        if self.shown is not None:
+            self.page.say(write_report(self.shown, path, self.page))
 
     # --- what is shown
 
@@ -332,54 +367,21 @@ class ComparePresenter(QObject):
     def _show(self) -> None:
         self._show_setup()
         self._show_columns()
-        record = self.record
-        if record is None:
-            self.page.set_title("")
-            self.page.offer_run("")
-            self.page.set_results(TableView(), (), ())
-            self.page.differences.hide()
+        record = self.shown
+        if record is None or self.record is None:
+            self.page.offer_run(None)
+            self._results.show(None)
             return
-        self.page.set_title(common_name(record))
-        offer = "" if self.is_running else run_offer(record, self._next_reference)
+        offer = None if self.is_running else run_offer(self.record, record.reference)
         self.page.offer_run(offer)
-        table = table_view(record)
-        self.page.set_results(table, bar_views(record) if table.rows else (), dot_views(record))
-        self.page.set_no_quality(no_quality_sentence(record))
-        self._show_differences(record)
-
-    def _show_differences(self, record: ComparisonRecord) -> None:
-        with_places = tuple(
-            (index, variant.label)
-            for index, variant in enumerate(record.variants)
-            if variant.quality is not None and variant.quality.worst
-        )
-        keys = [key for key, _ in with_places]
-        if self._shown_variant not in keys:
-            self._shown_variant = keys[-1] if keys else None
-        card = self.page.differences
-        card.setVisible(bool(keys))
-        card.set_variants(with_places, self._shown_variant)
-        if self._shown_variant is not None:
-            card.set_places(difference_views(record, self._shown_variant))
-
-    @Slot(int)
-    def _on_variant_chosen(self, index: int) -> None:
-        self._shown_variant = index
-        if self.record is not None:
-            self.page.differences.set_places(difference_views(self.record, index))
+        self._results.show(record)
 
     def _show_columns(self) -> None:
-        record = self.record
+        record, run = self.shown, self.run
         views = (
             ()
             if record is None
-            else column_views(
-                record,
-                self.run.phases,
-                self.run.answers,
-                running=self.is_running,
-                next_reference=self._next_reference,
-            )
+            else column_views(record, run.phases, run.answers, running=self.is_running)
         )
         self.page.set_columns(views, running=self.is_running)
 

@@ -56,6 +56,7 @@ class CompareRun(QObject):
         self._paths = paths
         self._comparison: Comparison | None = None
         self.record: ComparisonRecord | None = None
+        self._count = 1  # of variants that run
         self.phases: dict[int, PhaseChanged] = {}
         self.answers: dict[int, str] = {}
         self.told.connect(self._on_event, Qt.ConnectionType.QueuedConnection)
@@ -120,7 +121,7 @@ class CompareRun(QObject):
             start = _WEIGHTS.get(event.phase, 0.0)
             later = [value for value in _WEIGHTS.values() if value > start] or [1.0]
             total += start + (min(later) - start) * (event.fraction or 0.0)
-        return total / len(self.record.variants)
+        return min(total / self._count, 1.0)
 
     # --- what the thread tells
 
@@ -130,6 +131,7 @@ class CompareRun(QObject):
             return
         if isinstance(event, Began):
             self.record = event.record
+            self._count = max(len(event.order), 1)
             self.record_changed.emit()
         elif isinstance(event, Piece):
             self.answers[event.index] = self.answers.get(event.index, "") + event.answer

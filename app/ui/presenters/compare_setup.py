@@ -12,9 +12,8 @@ from app.ui.compare.views import SetupView, VariantChoice
 from app.ui.numbers import numbered
 from app.ui.presenters.compare_run import CompareRun
 from gguf_tools.units import format_count
-from inspector.compare.records import ComparisonRecord
 
-__all__ = ["run_offer", "setup_view", "variant_choices"]
+__all__ = ["setup_view", "variant_choices"]
 
 
 def _tr(text: str) -> str:
@@ -46,30 +45,6 @@ def setup_view(
         progress=run.progress,
         can_run=can_run,
     )
-
-
-def run_offer(record: ComparisonRecord, next_reference: int | None) -> str:
-    """Return what another run would change, empty for nothing."""
-    if next_reference is None:
-        return _disturbed(record)
-    chosen = record.variants[next_reference]
-    told = _tr(
-        "{0} is the reference from the next run on. The figures below hold the others against "
-        "{1}: what it expected of the text is not kept."
-    ).format(chosen.label, record.variants[record.reference].label)
-    if chosen.requantized_from is not None:
-        told += " " + _tr("{0} was requantised from {1} and can be no better than that.").format(
-            chosen.label, chosen.requantized_from
-        )
-    return told
-
-
-def _disturbed(record: ComparisonRecord) -> str:
-    labels = [variant.label for variant in record.variants if variant.disturbed]
-    if not labels:
-        return ""
-    told = _tr("The chat wrote meanwhile, so these rates are low: {0}. Run it again without that.")
-    return told.format(", ".join(labels))
 
 
 def variant_choices(groups: Iterable[ModelGroup]) -> list[VariantChoice]:

@@ -78,7 +78,6 @@ def column_views(
     answers: Mapping[int, str],
     *,
     running: bool,
-    next_reference: int | None = None,
 ) -> tuple[ColumnView, ...]:
     """Return the cards.
 
@@ -87,7 +86,6 @@ def column_views(
         phases: what each variant does now.
         answers: those that are being written.
         running: a comparison runs.
-        next_reference: the variant that the next run holds the others against, None if no other.
     """
     rows = variant_rows(record)
     finished = [variant.answer for variant in record.variants]
@@ -131,8 +129,7 @@ def column_views(
                 differing=marked,
                 figures=_figures(row, phase_words(event) if running and answer else ""),
                 is_reference=row.is_reference,
-                is_next_reference=index == next_reference,
-                gives_way=row.is_reference and next_reference is not None,
+                can_measure=variant.status != "waiting",
             )
         )
     return tuple(views)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.compare.again import Again
 from app.compare.events import Event
 from app.compare.opener import opener
 from app.compare.request import CompareRequest
@@ -70,6 +71,7 @@ def prepare_run(tmp_path: Path) -> Callable[..., Run]:
         *paths: Path,
         on_event: Callable[[Event], None] = lambda _: None,
         reference: int | None = None,
+        again: Again | None = None,
         text: str = TEXT,
         **settings: Any,
     ) -> Run:
@@ -89,6 +91,7 @@ def prepare_run(tmp_path: Path) -> Callable[..., Run]:
             settings=ComparisonSettings(**(values | settings)),
             text=text,
             reference=reference,
+            again=again,
         )
         events: list[Event] = []
 
