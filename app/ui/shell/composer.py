@@ -26,6 +26,7 @@ from app.ui.shell.draft_edit import DraftEdit, has_long_line
 from app.ui.shell.draft_figures import draft_figures
 from app.ui.shell.focus import COMPOSER_NAME, hand_focus_on, return_focus
 from app.ui.shell.shrinkable import Shrinkable
+from app.ui.shell.sliced_insert import SlicedInsert
 from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
 from app.ui.theme import ThemeManager
 from inspector.widgets.flow import FlowLayout
@@ -73,6 +74,7 @@ class Composer(QFrame):
 
         self._edit = DraftEdit(themes, self)
         self._edit.setAccessibleName(self.tr("Message"))
+        self._insert = SlicedInsert(self._edit)
         self._chips = QWidget(self)
         self._flow = FlowLayout(self._chips)
         self._chip_room = Shrinkable(self._chips, self)
@@ -126,22 +128,26 @@ class Composer(QFrame):
 
     def text(self) -> str:
         """Return the draft."""
+        self._insert.finish()
         return self._edit.toPlainText()
 
     def set_text(self, text: str) -> None:
         """Put a draft in place of the one there (another chat's), with the cursor at its end."""
         self._end_offer()
+        self._insert.drop()
         self._edit.setPlainText(text)
         self._edit.moveCursor(QTextCursor.MoveOperation.End)
 
     def insert_text(self, text: str) -> None:
         """Put a text in at the cursor (a quotation, for example)."""
+        self._insert.finish()
         self._edit.insertPlainText(text)
         self._edit.setFocus()
 
     def clear(self) -> None:
         """Empty the draft, after its message was stored."""
         self._end_offer()
+        self._insert.drop()
         self._edit.clear()
 
     def set_send_key(self, key: SendKey) -> None:
@@ -277,6 +283,8 @@ class Composer(QFrame):
 
     @Slot()
     def _on_text_changed(self) -> None:
+        if self._insert.is_running:  # whoever reads a part would have to read it all
+            return
         self._refresh_button()
         self.draft_changed.emit()
 
@@ -307,7 +315,7 @@ class Composer(QFrame):
         if choice == "attach":
             self.text_attached.emit(text)
         elif choice == "insert":
-            self._edit.insertPlainText(text)
+            self._insert.begin(text)
         self._edit.setFocus()
 
     def _end_offer(self) -> None:
