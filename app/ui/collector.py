@@ -86,6 +86,9 @@ class Collector(QObject):
             if time.monotonic() - now > _LONG_S:
                 gc.freeze()
         elif middle > _MIDDLE:
-            gc.collect(1)
+            if len(gc.get_objects(generation=1)) > _BURST:
+                gc.freeze()  # the same data, come in smaller parts
+            else:
+                gc.collect(1)
         elif young > _YOUNG:
             gc.collect(0)

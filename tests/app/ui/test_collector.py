@@ -60,6 +60,30 @@ def test_a_burst_of_data_is_not_looked_at(collector: Collector, qtbot: QtBot) ->
     del data
 
 
+def test_data_that_came_in_parts_is_not_looked_at_either(
+    collector: Collector, qtbot: QtBot
+) -> None:
+    gc.collect()
+    whole: list[list[list[int]]] = []
+    for _ in range(12):  # each survives a look at what is young
+        whole.append([[number] for number in range(5000)])
+        gc.collect(0)
+    assert len(gc.get_objects(generation=1)) > 50_000
+    looked: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"]:
+            looked.append(len(gc.get_objects(generation=1)))
+
+    gc.callbacks.append(note)
+    try:
+        qtbot.waitUntil(lambda: gc.get_freeze_count() > 50_000, timeout=3000)
+    finally:
+        gc.callbacks.remove(note)
+    assert looked == []
+    del whole
+
+
 def test_what_is_kept_is_not_looked_at_again(collector: Collector) -> None:
     gc.collect()
     collector.keep()
