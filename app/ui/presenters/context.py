@@ -356,6 +356,9 @@ class ContextPresenter(QObject):
 
     @Slot(str)
     def _on_choice(self, key: str) -> None:
+        if key == "model":
+            self._window.open_picker()  # nothing has changed yet: the notice stays
+            return
         self._set_overflow(None)
         name, _, number = key.partition(":")
         if name == "send":

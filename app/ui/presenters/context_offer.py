@@ -29,11 +29,17 @@ def overflow_of(
     choices = []
     if fit.problem is None and blocked:
         choices.append(Choice("send", _tr("Send without them"), "primary"))
-    if model is not None:
-        choices += _larger(fit, model)
+    larger = [] if model is None else _larger(fit, model)
+    choices += larger
+    sentence = _sentence(fit)
+    if fit.problem is not None and model is not None and not larger:
+        sentence += " " + _tr(
+            "It was trained for {0}: shorten what is sent, or choose another model."
+        ).format(grouped(model.n_ctx_train or model.n_ctx))
+        choices.append(Choice("model", _tr("Choose another model")))
     if has_chat and fit.problem != "message_too_long":
         choices.append(Choice("summary", _tr("New chat with a summary")))
-    return Overflow(_sentence(fit), tuple(choices), "error" if fit.problem else "warning")
+    return Overflow(sentence, tuple(choices), "error" if fit.problem else "warning")
 
 
 def _sentence(fit: PromptFit) -> str:
@@ -55,11 +61,12 @@ def _sentence(fit: PromptFit) -> str:
 
 
 def _larger(fit: PromptFit, model: ModelInfo) -> list[Choice]:
-    """Return what loads the model again with a context that is long enough, as far as it goes."""
+    """Return what loads the model again with a context that is long enough, if it goes so far."""
     wanted = max(fit.needed_tokens, fit.n_ctx * 2)
     if model.n_ctx_train:
         wanted = min(wanted, model.n_ctx_train)
-    if wanted <= model.n_ctx:
+    helps = wanted >= fit.needed_tokens or fit.problem is None
+    if wanted <= model.n_ctx or not helps:
         return []
     choices = [Choice(f"context:{wanted}", _tr("Context to {0}").format(grouped(wanted)))]
     if model.type_k == "f16":
