@@ -18,6 +18,7 @@ from shiboken6 import isValid
 __all__ = ["Restyler", "mark_windows"]
 
 _SLICE_S: Final = 0.004
+_STYLE_CHANGE: Final = QEvent.Type.StyleChange
 _POLISHED: Final = Qt.WidgetAttribute.WA_WState_Polished
 
 
@@ -45,22 +46,29 @@ class Restyler(QObject):
         if not app.styleSheet():  # nothing was looked up yet: Qt's own round takes each once
             app.setStyleSheet(sheet)
             return
+        end = time.perf_counter() + _SLICE_S
         # The style forgets all that it has looked up, and with it whom it would polish anew.
         style = app.style()
         style.unpolish(app)
         app.setStyleSheet(sheet)
         style.polish(app)
         # A widget comes after the one that it is in: it takes over its colours.
-        polished = [widget for widget in _all_widgets() if widget.testAttribute(_POLISHED)]
-        self._waiting = deque(widget for widget in polished if not widget.isVisible())
-        for widget in polished:
+        shown: list[QWidget] = []
+        self._waiting.clear()
+        for widget in _all_widgets():
             if widget.isVisible():
-                _polish(widget)
-        self._go_on()
+                shown.append(widget)
+            elif widget.testAttribute(_POLISHED):
+                self._waiting.append(widget)
+        for widget in shown:
+            _polish(widget)
+        self._work_until(end)
 
     @Slot()
     def _go_on(self) -> None:
-        end = time.perf_counter() + _SLICE_S
+        self._work_until(time.perf_counter() + _SLICE_S)
+
+    def _work_until(self, end: float) -> None:
         while self._waiting and time.perf_counter() < end:
             widget = self._waiting.popleft()
             if isValid(widget):
@@ -96,4 +104,4 @@ def mark_windows() -> None:
 def _polish(widget: QWidget) -> None:
     """Apply the rules anew, as Qt does it after a change of the sheet."""
     widget.style().polish(widget)
-    QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
+    QCoreApplication.sendEvent(widget, QEvent(_STYLE_CHANGE))

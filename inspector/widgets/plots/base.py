@@ -78,6 +78,7 @@ class BasePlot(Painted):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseTracking(True)
         self._last = (1.0, 1.0)
+        self._axes_set: tuple[object, ...] | None = None
         self._cross: float | None = None
         self._chart = pg.PlotWidget(self, background=None)
         self._chart.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -105,6 +106,10 @@ class BasePlot(Painted):
         y_ticks: list[tuple[float, str]],
     ) -> None:
         """Set the ends of both axes and their labels; a line goes across at each of ``y_ticks``."""
+        wanted = (last_x, last_y, x_ticks, y_ticks, self.theme)
+        if wanted == self._axes_set:
+            return
+        self._axes_set = wanted
         self._last = (max(last_x, 1e-9), max(last_y, 1e-9))
         self.item.getAxis("bottom").setTicks([x_ticks])
         self.item.getAxis("left").setTicks([y_ticks])
@@ -112,13 +117,18 @@ class BasePlot(Painted):
         widest = max((metrics.horizontalAdvance(text) for _, text in y_ticks), default=0.0)
         self.item.getAxis("left").setWidth(widest + self.theme.px(8))
         self.item.setRange(xRange=(0, self._last[0]), yRange=(0, self._last[1]), padding=0)
-        for line in self._grid:
-            self.item.removeItem(line)
-        pen = solid(self.theme.colour("line"), 1)
-        self._grid = [pg.InfiniteLine(value, angle=0, pen=pen) for value, _ in y_ticks]
-        for line in self._grid:
+        # Lines are moved rather than made: each one made or taken away is a round of all items.
+        while len(self._grid) > len(y_ticks):
+            self.item.removeItem(self._grid.pop())
+        while len(self._grid) < len(y_ticks):
+            line = pg.InfiniteLine(0, angle=0)
             line.setZValue(-10)
             self.item.addItem(line)
+            self._grid.append(line)
+        pen = solid(self.theme.colour("line"), 1)
+        for line, (value, _) in zip(self._grid, y_ticks, strict=True):
+            line.setValue(value)
+            line.setPen(pen)
 
     def area(self) -> QRectF:
         """Return where the axes' rectangle is, in pixels of this widget."""
