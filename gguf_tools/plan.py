@@ -16,7 +16,13 @@ from gguf_tools.machine import Basis, CpuFeature, DecodeFit, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
 from gguf_tools.pools import PoolUse, longest_context, most_sequences, pools_of
 from gguf_tools.prefill import LINK_SHARES, prefill_flops, prefill_seconds
-from gguf_tools.rates import TokenBytes, decode_ceiling, seconds_per_token, token_bytes
+from gguf_tools.rates import (
+    TokenBytes,
+    decode_ceiling,
+    layer_reads,
+    seconds_per_token,
+    token_bytes,
+)
 from gguf_tools.settings import LoadSettings, Refusal, refusal
 
 __all__ = [
@@ -284,6 +290,7 @@ def _prefill(
     shape = facts.shape
     assert shape is not None
     features = kernel_features(load, machine)
+    reads = layer_reads(facts.header, shape, features)
     moves = load.experts_on_cpu and bool(facts.experts) and memory.placement.offloaded > 0
 
     def seconds(link_share: float) -> float | None:
@@ -306,7 +313,7 @@ def _prefill(
         most, least = seconds(worst), seconds(best)
     device = machine.devices[memory.placement.output]
     plan = PrefillPlan(
-        flops_per_token=prefill_flops(facts.header, shape, tokens) / tokens,
+        flops_per_token=prefill_flops(reads, shape, tokens) / tokens,
         flops_per_s=device.flops_per_s,
         flops_basis=device.flops_basis,
         expected=tokens / found if found else None,

@@ -37,12 +37,14 @@ On a processor that is attention's; what the weights reach is in `gguf_tools.ker
 """
 
 
-def prefill_flops(header: Header, shape: Hyperparameters, tokens: int, outputs: int = 1) -> float:
+def prefill_flops(
+    reads: LayerReads, shape: Hyperparameters, tokens: int, outputs: int = 1
+) -> float:
     """Return the operations of a prompt: two a weight and token, and attention to what came before.
 
-    The output matrix counts only for the rows that are wanted.
+    The output matrix counts only for the rows that are wanted. ``reads`` may be those for any
+    features of the CPU.
     """
-    reads = layer_reads(header, shape)
     total = 2.0 * sum(reads.parameters) * tokens + 2.0 * reads.head_parameters * outputs
     return total + attention_flops(shape, tokens)
 

@@ -18,10 +18,7 @@ from gguf_tools.network import network_seconds
 from gguf_tools.placement import CPU
 from gguf_tools.plan import Plan, kernel_features
 from gguf_tools.prefill import prefill_flops, prefill_seconds
-from gguf_tools.rates import (
-    decode_ceiling,
-    token_bytes,
-)
+from gguf_tools.rates import decode_ceiling, layer_reads, token_bytes
 from gguf_tools.settings import LoadSettings
 from gguf_tools.split import parse_split
 from gguf_tools.units import format_bytes, round_up
@@ -261,9 +258,10 @@ def prefill_point(plan: Plan, depth: int, tokens: int) -> tuple[float | None, fl
     expected = None
     if before is not None and after is not None and after > before:
         expected = tokens / (after - before)
-    flops = prefill_flops(header, shape, depth + tokens)
+    reads = layer_reads(header, shape, features)
+    flops = prefill_flops(reads, shape, depth + tokens)
     if depth:
-        flops -= prefill_flops(header, shape, depth)
+        flops -= prefill_flops(reads, shape, depth)
     rate = plan.machine.devices[placement.output].flops_per_s
     return expected, tokens * rate / flops if rate and flops > 0 else None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gguf_tools.machine import Basis, Device
-from gguf_tools.plan import Plan
+from gguf_tools.plan import Plan, kernel_features
 from gguf_tools.prefill import attention_flops, prefill_flops
+from gguf_tools.rates import layer_reads
 from inspector.planned import step_point
 
 __all__ = ["Balance", "Rates", "balance_of", "rates_at"]
@@ -69,7 +70,8 @@ def _flops_per_token(plan: Plan, depth: int) -> float:
     shape = plan.facts.shape
     assert shape is not None
     attention = attention_flops(shape, depth + 1) - attention_flops(shape, depth)
-    return prefill_flops(plan.facts.header, shape, 1) - attention_flops(shape, 1) + attention
+    reads = layer_reads(plan.facts.header, shape, kernel_features(plan.load, plan.machine))
+    return prefill_flops(reads, shape, 1) - attention_flops(shape, 1) + attention
 
 
 def _arithmetic_ceiling(plan: Plan, depth: int) -> float | None:

@@ -21,6 +21,7 @@ from gguf_tools.compute.schedule import Schedule, schedule
 __all__ = ["Tape", "buffer_bytes", "peak_bytes", "record", "spans_of"]
 
 _ENDLESS: Final = 1 << 62
+_LARGEST: Final = 1 << 61  # of blocks with an end
 _FREE: Final = -1
 
 
@@ -29,20 +30,21 @@ class Tape:
     """What each device's buffer is asked for while a graph runs.
 
     ``slots`` are pieces of memory, each by the index of the result whose span it holds, in the
-    order of `spans_of`. ``devices`` are the steps of each device: a slot is taken, or (its
-    complement ``~slot``) given back.
+    order of `spans_of`; ``homes`` are their devices. ``devices`` are the steps of each device: a
+    slot is taken, or (its complement ``~slot``) given back.
     """
 
     slots: tuple[int, ...]
+    homes: tuple[int, ...]
     devices: tuple[tuple[int, ...], ...]
 
     def play(self, spans: Sequence[int], alignments: Sequence[int]) -> tuple[int, ...]:
         """Return the bytes of each device's buffer for results of the given spans."""
-        sizes = [spans[index] for index in self.slots]
-        return tuple(
-            peak_bytes(steps, sizes, alignment)
-            for steps, alignment in zip(self.devices, alignments, strict=True)
-        )
+        sizes = [
+            -(-spans[index] // alignments[home]) * alignments[home]
+            for index, home in zip(self.slots, self.homes, strict=True)
+        ]
+        return tuple(peak_bytes(steps, sizes) for steps in self.devices)
 
 
 def buffer_bytes(
@@ -69,14 +71,10 @@ def spans_of(graph: Graph) -> list[int]:
 
 def record(graph: Graph, devices: int, layers: Sequence[int] = (), *, copies: int = 1) -> Tape:
     """Return what a graph's run asks for; arguments as those of `buffer_bytes`."""
-    plan = schedule(graph, layers, copies=copies)
-    numbers = {node: index for index, node in enumerate((*graph.leaves, *graph.nodes))}
-    for copy, source in plan.copies.items():
-        numbers[copy] = numbers[source]
-    return _recorded(plan, numbers, devices)
+    return _recorded(schedule(graph, layers, copies=copies), devices)
 
 
-def _recorded(plan: Schedule, numbers: dict[Node, int], devices: int) -> Tape:
+def _recorded(plan: Schedule, devices: int) -> Tape:
     slots: list[int] = []
     homes: list[int] = []
     taken: list[list[int]] = [[] for _ in range(devices)]
@@ -86,7 +84,7 @@ def _recorded(plan: Schedule, numbers: dict[Node, int], devices: int) -> Tape:
         leaf.slot = len(slots)
         taken[device].append(leaf.slot)
         homes.append(device)
-        slots.append(numbers[leaf])
+        slots.append(leaf.number)
     steps = plan.steps
     for node, _, _ in steps:
         if node is not None:
@@ -107,7 +105,7 @@ def _recorded(plan: Schedule, numbers: dict[Node, int], devices: int) -> Tape:
                 node.slot = len(slots)
                 taken[device].append(node.slot)
                 homes.append(device)
-                slots.append(numbers[node])
+                slots.append(node.number)
         for parent in sources:
             parent.children -= 1
             if parent.children or parent.views:
@@ -122,7 +120,7 @@ def _recorded(plan: Schedule, numbers: dict[Node, int], devices: int) -> Tape:
             if root.slot >= 0 and not root.output:
                 taken[homes[root.slot]].append(~root.slot)
                 root.slot = _FREE
-    return Tape(tuple(slots), tuple(tuple(steps) for steps in taken))
+    return Tape(tuple(slots), tuple(homes), tuple(tuple(steps) for steps in taken))
 
 
 def _overwritten(node: Node, sources: tuple[Node, ...]) -> Node | None:
@@ -140,13 +138,12 @@ def _overwritten(node: Node, sources: tuple[Node, ...]) -> Node | None:
     return None
 
 
-def peak_bytes(steps: Sequence[int], sizes: Sequence[int], alignment: int) -> int:
+def peak_bytes(steps: Sequence[int], sizes: Sequence[int]) -> int:
     """Return the bytes that a buffer grows to: best fit over free blocks, sorted by address.
 
     Args:
         steps: slots that are taken, and complements of those that are given back.
-        sizes: bytes of each slot, not yet rounded up.
-        alignment: of the buffer.
+        sizes: bytes of each slot, rounded up to the buffer's alignment.
     """
     # One loop without calls: it runs for every step of a slider.
     free_at, free = [0], [_ENDLESS]
@@ -154,13 +151,13 @@ def peak_bytes(steps: Sequence[int], sizes: Sequence[int], alignment: int) -> in
     peak = 0
     for step in steps:
         if step >= 0:
-            size = -(-sizes[step] // alignment) * alignment
-            best = len(free) - 1
-            best_size = _ENDLESS
-            for index in range(best):
-                # On a tie the later block wins, as in ggml.
-                if size <= free[index] <= best_size:
-                    best_size = free[index]
+            size = sizes[step]
+            best = -1
+            best_size = _LARGEST
+            for index, block in enumerate(free):
+                # On a tie the later block wins, as in ggml; the endless one is its last resort.
+                if size <= block <= best_size:
+                    best_size = block
                     best = index
             offset = places[step] = free_at[best]
             if free[best] == size:
@@ -169,9 +166,10 @@ def peak_bytes(steps: Sequence[int], sizes: Sequence[int], alignment: int) -> in
             else:
                 free[best] -= size
                 free_at[best] = offset + size
-            peak = max(peak, offset + size)
+            if offset + size > peak:  # noqa: PLR1730  a call for each step would show
+                peak = offset + size
             continue
-        size = -(-sizes[~step] // alignment) * alignment
+        size = sizes[~step]
         if size == 0:
             continue
         offset = places[~step]

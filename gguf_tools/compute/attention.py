@@ -6,6 +6,8 @@ Follows ``build_qkv``, ``build_attn`` and ``build_attn_mha`` in src/llama-graph.
 
 from __future__ import annotations
 
+from math import prod
+
 from gguf_tools.compute.context import CacheInputs, GraphContext
 from gguf_tools.compute.graph import Node
 from gguf_tools.compute.traits import AttentionTraits
@@ -95,9 +97,7 @@ def rotate_rows(context: GraphContext, x: Node, rotation: Node | None) -> Node:
         return x
     graph = context.graph
     size = rotation.ne[0]
-    count = 1
-    for extent in x.ne:
-        count *= extent
+    count = prod(x.ne)
     flat = graph.view(x, size, count // size)
     if _strided(x):
         flat = graph.make((size, count // size), x)
@@ -106,14 +106,7 @@ def rotate_rows(context: GraphContext, x: Node, rotation: Node | None) -> Node:
 
 def _strided(x: Node) -> bool:
     """Tell whether a view shows only a part of each row of its root."""
-    if x.root is None:
-        return False
-    mine, whole = 1, 1
-    for extent in x.ne:
-        mine *= extent
-    for extent in x.root.ne:
-        whole *= extent
-    return mine != whole
+    return x.root is not None and prod(x.ne) != prod(x.root.ne)
 
 
 def store(context: GraphContext, layer: int, cache: CacheInputs, k: Node, v: Node | None) -> None:

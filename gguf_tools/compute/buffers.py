@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 from gguf_tools.compute.build import build_graph
+from gguf_tools.compute.graph import Graph
 from gguf_tools.compute.growth import Growth
 from gguf_tools.compute.indexed import INDEXED
 from gguf_tools.header import Header
@@ -63,7 +65,9 @@ def trust_of(shape: Hyperparameters) -> Trust:
 
 # A slider asks for the same few again and again.
 _cache: Final[KeptResults[ComputeUse]] = KeptResults(128)
-_growths: Final[KeptResults[Growth]] = KeptResults(32)
+_growths: Final[KeptResults[tuple[tuple[int, ...], Growth]]] = KeptResults(8)
+_growing: Final = Lock()
+"""Graphs that are kept bear the notes of whoever works through them."""
 
 
 def compute_by_device(
@@ -85,16 +89,15 @@ def compute_by_device(
         alignments: of each device's buffers, the CPU first.
         batches: how many are under way at once on devices that work in turn.
     """
-    layers, signature = _kept_layers(header, shape, placement.layers)
-    key = (shape, settings, signature, alignments, batches)
+    kept = _kept_layers(header, shape, settings, placement.layers, len(alignments))
+    key = (shape, settings, kept.kinds, kept.devices, alignments, batches)
     found = _cache.get(header, key)
     if found is None:
-        alike = (shape, *_but_context(shape, settings), signature, alignments, batches)
         try:
-            sizes = _sizes(alike, header, shape, settings, placement, alignments, layers, batches)
+            with _growing:
+                sizes = _sizes(header, shape, settings, kept, alignments, batches)
             found = ComputeUse(sizes, trust_of(shape))
-        except (KeyError, ZeroDivisionError, IndexError, ValueError):
-            # The file lacks what its architecture needs; a sum of the largest parts must do.
+        except _NoGraphError:  # a sum of the largest parts must do
             drivers = _drivers(header, shape, settings, placement, alignments)
             found = ComputeUse(drivers, "rough")
         _cache.put(header, key, found)
@@ -119,33 +122,61 @@ def _but_context(shape: Hyperparameters, settings: EngineSettings) -> tuple[obje
         kv.type_k,
         kv.type_v,
         # Up to a window's length the caches of sliding layers grow as well.
-        kv.context <= window,
+        shape.swa_kind != "none" and kv.context <= window,
     )
 
 
 def _sizes(
-    alike: tuple[object, ...],
     header: Header,
     shape: Hyperparameters,
     settings: EngineSettings,
-    placement: Placement,
+    kept: _Kept,
     alignments: tuple[int, ...],
-    layers: tuple[int, ...],
     batches: int,
 ) -> tuple[int, ...]:
-    """Return the buffers' bytes; ``alike`` is the key of settings that differ by the context."""
+    """Return the buffers' bytes; settings that differ by context and placement share a graph.
+
+    Raises:
+        _NoGraphError: there is none for what the file says.
+    """
     cells = settings.kv.context
-    growth = _growths.get(header, alike)
-    sizes = None if growth is None else growth.at(cells)
-    if sizes is not None:
-        return sizes
-    graph = build_graph(header, shape, settings, layers)
-    if growth is not None:
-        return growth.learn(cells, graph)
-    growth = Growth(cells, graph, alignments, placement.layers, copies=batches)
-    if shape.architecture not in _IN_STEPS:
-        _growths.put(header, alike, growth)
-    return growth.first
+    alike = (shape, *_but_context(shape, settings), kept.kinds, alignments, batches)
+    found = _growths.get(header, alike)
+    if found is None:
+        graph = _graph(header, shape, settings, kept.layers)
+        found = kept.layers, Growth(cells, graph, alignments, copies=batches)
+        if shape.architecture not in _IN_STEPS:
+            _growths.put(header, alike, found)
+    built, growth = found
+    devices = _spread(built, kept.devices, shape.layers_all)
+    sizes = growth.at(cells, devices)
+    if sizes is None:
+        sizes = growth.learn(cells, _graph(header, shape, settings, built), devices)
+    return sizes
+
+
+class _NoGraphError(ValueError):
+    """The file lacks what its architecture needs."""
+
+
+def _graph(
+    header: Header, shape: Hyperparameters, settings: EngineSettings, layers: tuple[int, ...]
+) -> Graph:
+    try:
+        return build_graph(header, shape, settings, layers)
+    except (KeyError, ZeroDivisionError, IndexError, ValueError) as error:
+        raise _NoGraphError from error
+
+
+def _spread(built: tuple[int, ...], devices: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the device of each of ``count`` layers and the output.
+
+    Layers that are left out of the graph, which has ``built``, lie where the one before does.
+    """
+    spread: list[int] = []
+    for layer, end, device in zip(built, (*built[1:], count), devices, strict=False):
+        spread += [device] * (end - layer)
+    return (*spread, devices[-1])
 
 
 def _drivers(
@@ -177,35 +208,76 @@ _DIVIDED: Final = 2
 _MORE: Final = 3
 """How many layers are kept of each end and each kind: on one device, on each of several, and more
 for layers with a state, whose results cross from one layer to the next."""
+_PAIR: Final = 2
+_CYCLE: Final = 6
+"""Results of neighbouring layers change places in the buffer, by twos; where the logits of a whole
+batch follow, which take what is free then, also by threes. Whole cycles are left out."""
+_SHARED: Final = 12
+"""Layers of the one graph that serves every placement over two devices if all layers are alike, one
+more for an odd number: the ends and pairs of both need no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Layers that stand for all, with a number for the kind of each and its device.
+
+    ``devices`` end with the output's. With the same kinds graphs are the same, and with the same
+    devices buffers are.
+    """
+
+    layers: tuple[int, ...]
+    kinds: tuple[int, ...]
+    devices: tuple[int, ...]
 
 
 def _kept_layers(
-    header: Header, shape: Hyperparameters, layers: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[object, ...]]:
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    layers: tuple[int, ...],
+    devices: int,
+) -> _Kept:
     """Return layers that stand for all: the ends on each device, and kinds of neighbours.
 
     Args:
         header: the model.
         shape: its hyperparameters.
+        settings: as the engine takes them.
         layers: device of each layer, the output last.
-
-    Returns:
-        The layers, and what tells them from other choices: with the same, buffers are the same.
+        devices: how many devices there are.
     """
     more = _MORE if shape.architecture in RECURRENT | HYBRID else 0
     few_of_each = (_DIVIDED if any(layers) and not more else _ALONE) + more
     if shape.layers <= 2 * few_of_each or shape.architecture in _EACH_COUNTS or shape.loops > 1:
-        return tuple(range(shape.layers)), layers
-    return _few_of_each_kind(_kinds(header, shape), layers, few_of_each)
+        every = tuple(range(shape.layers))
+        return _Kept(every, every, layers)
+    kinds = _kinds(header, shape)
+    alike = len(set(kinds)) == 1
+    logits = settings.outputs >= settings.prompt_tokens
+    cycle = _CYCLE if alike and logits else _PAIR
+    shared = _SHARED + len(kinds) % _PAIR if alike and devices > 1 and not logits else 0
+    return _few_of_each_kind(kinds, layers, few_of_each, cycle, shared)
 
 
 # Not by header: a slider asks for a hundred placements of one model, and a list of variants for
 # dozens of models, whose headers would all be held.
 @lru_cache(maxsize=1024)
 def _few_of_each_kind(
-    kinds: tuple[int, ...], layers: tuple[int, ...], few_of_each: int
-) -> tuple[tuple[int, ...], tuple[object, ...]]:
-    """Return what `_kept_layers` does, for kinds of layers and the device of each."""
+    kinds: tuple[int, ...],
+    layers: tuple[int, ...],
+    few_of_each: int,
+    cycle: int,
+    least: int,
+) -> _Kept:
+    """Return what `_kept_layers` does.
+
+    Args:
+        kinds: of each layer.
+        layers: device of each layer, the output last.
+        few_of_each: layers that are kept of each end and each kind.
+        cycle: of layers on the output's device so many are left out, or a multiple.
+        least: layers that are kept at least, if there are so many.
+    """
     count = len(kinds)
     kept: set[int] = set()
     seen: dict[tuple[int, int, int], int] = {}
@@ -223,29 +295,34 @@ def _few_of_each_kind(
             if times < few_of_each:
                 seen[pair] = times + 1
                 few |= {layer - 1, layer}
-        # Results of neighbouring layers change places: the number must stay odd or even.
-        if (end - start - len(few)) % 2:
-            few.add(next(layer for layer in range(start, end) if layer not in few))
+        spare = [layer for layer in range(start, end) if layer not in few]
+        few.update(spare[: len(spare) % (cycle if end == count else _PAIR)])
         kept |= few
         start = end
+    spare = [layer for layer in range(count) if layer not in kept]
+    kept.update(spare[: max(least - len(kept), 0)])
     chosen = tuple(sorted(kept))
-    return chosen, (layers[-1], *((kinds[layer], layers[layer]) for layer in chosen))
+    return _Kept(
+        chosen,
+        tuple(kinds[layer] for layer in chosen),
+        (*(layers[layer] for layer in chosen), layers[-1]),
+    )
 
 
 @kept_with_header(4)
 def _kinds(header: Header, shape: Hyperparameters) -> tuple[int, ...]:
     """Return a number for each layer that tells kinds of layers apart."""
-    names: list[list[tuple[str, tuple[int, ...]]]] = [[] for _ in range(shape.layers)]
+    names: list[set[tuple[str, tuple[int, ...]]]] = [set() for _ in range(shape.layers)]
     for tensor in header.tensors.values():
         head, _, rest = tensor.name.removeprefix("dec.").partition(".")
         block, _, name = rest.partition(".")
         if head == "blk" and block.isdigit() and int(block) < shape.layers:
-            names[int(block)].append((name, tensor.shape))
+            names[int(block)].add((name, tensor.shape))
     numbers: dict[object, int] = {}
     kinds = []
     for layer in range(shape.layers):
         key = (
-            tuple(sorted(names[layer])),
+            frozenset(names[layer]),
             shape.sliding[layer],
             shape.recurrent[layer],
             layer in shape.deepstack,

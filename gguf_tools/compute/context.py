@@ -54,10 +54,12 @@ class GraphContext:
     inputs: dict[str, Node] = field(default_factory=dict)
     caches: dict[str, CacheInputs] = field(default_factory=dict)
     wide: Node | None = None
-    _physical: int = field(init=False)
+    _blocks: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._physical = self.shape.layers // self.shape.loops
+        # Looped models run the same matrices in several layers.
+        matrices = max(self.shape.layers // self.shape.loops, 1)
+        self._blocks = tuple(f"blk.{layer % matrices}." for layer in range(self.shape.layers_all))
 
     @property
     def generates(self) -> bool:
@@ -69,10 +71,6 @@ class GraphContext:
         """Tell whether tokens see earlier ones through a cache, not only their own batch."""
         return self.shape.architecture not in NO_CACHE | _EMBEDS
 
-    def _key(self, layer: int, name: str, suffix: str) -> str:
-        # Looped models run the same matrices in several layers.
-        return f"blk.{layer % self._physical}.{name}.{suffix}" if self._physical else name
-
     def cache_place(self, layer: int) -> int:
         """Return where a layer's cache and state lie."""
         return layer if self.settings.offload_kv else HOST
@@ -81,16 +79,16 @@ class GraphContext:
 
     def rows(self, layer: int, name: str, suffix: str = "weight") -> int:
         """Return how many rows a layer's matrix has, 0 if there is none."""
-        tensor = self.tensors.get(self._key(layer, name, suffix))
+        tensor = self.tensors.get(f"{self._blocks[layer]}{name}.{suffix}")
         return tensor.extent(1) if tensor is not None else 0
 
     def has(self, layer: int, name: str, suffix: str = "weight") -> bool:
         """Tell whether a layer has a tensor."""
-        return self._key(layer, name, suffix) in self.tensors
+        return f"{self._blocks[layer]}{name}.{suffix}" in self.tensors
 
     def tensor(self, layer: int, name: str, suffix: str = "weight") -> Tensor:
         """Return a layer's tensor; a KeyError says that the template doesn't fit the model."""
-        return self.tensors[self._key(layer, name, suffix)]
+        return self.tensors[f"{self._blocks[layer]}{name}.{suffix}"]
 
     def routed(self, rows: int, used: int, x: Node, chosen: Node) -> Node:
         """Return the chosen experts' matrices of ``rows`` rows times ``x``."""

@@ -29,14 +29,17 @@ class Node:
     uses, `ANYWHERE` or `HOST`. ``span`` is how many bytes lie between the first and the last
     element, which is what a copy of a view takes.
 
-    The allocator keeps its own state in ``children``, ``views`` and ``slot``: uses to come, views
-    in use, and the piece of memory it holds, -1 while there is none.
+    What works through a graph keeps its notes on the nodes: ``number`` counts leaves and then
+    nodes, ``device`` is where a result is computed, and the allocator has ``children``, ``views``
+    and ``slot``: uses to come, views in use, and the piece of memory held, -1 while there is none.
     """
 
     __slots__ = (
         "children",
+        "device",
         "inplace",
         "ne",
+        "number",
         "output",
         "place",
         "root",
@@ -49,6 +52,8 @@ class Node:
         "views",
     )
     children: int
+    device: int
+    number: int
     slot: int
     views: int
 
@@ -159,5 +164,5 @@ def _gaps(ne: tuple[int, ...], whole: tuple[int, ...]) -> int:
 
 
 OUTSIDE: Final = Node((0,))
-OUTSIDE.slot = -1
+OUTSIDE.device = OUTSIDE.slot = -1
 """Stands for everything that lies outside the graph: caches and states."""

@@ -1,89 +1,110 @@
-"""Compute buffers of one way of loading at every context, from graphs at two of them.
+"""Compute buffers of one way of loading, at every context and placement, from two graphs.
 
 A context changes how large results are, not which there are: masks, scores and copies of caches
-grow by a fixed number of bytes a cell. So the order of a buffer's steps is recorded at the first
-context, the growth is known at the second, and no graph is built for any other.
+grow by a fixed number of bytes a cell. So the growth is known from graphs at two contexts. A
+placement changes in which order memory is taken and given back, not what is computed: that order
+is recorded once for each placement, and no graph is built for any other context.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from gguf_tools.compute.allocator import record, spans_of
+from gguf_tools.compute.allocator import Tape, record, spans_of
 from gguf_tools.compute.graph import Graph
 
 __all__ = ["Growth"]
+
+_MOST_TAPES: Final = 64  # placements of a model in turn, as a slider asks for them
 
 
 class Growth:
     """The buffers of graphs that differ in nothing but the cells of the cache.
 
+    Recording leaves notes on the graph's nodes, so one thread at a time.
+
     Args:
         cells: of one sequence's cache in the first graph.
         graph: the first graph.
         alignments: of each device's buffers, the CPU first.
-        layers: device of each layer, the output last.
         copies: how many batches are under way at once.
     """
 
     def __init__(
-        self,
-        cells: int,
-        graph: Graph,
-        alignments: tuple[int, ...],
-        layers: Sequence[int],
-        *,
-        copies: int = 1,
+        self, cells: int, graph: Graph, alignments: tuple[int, ...], *, copies: int = 1
     ) -> None:
         self._alignments = alignments
-        self._layers = layers
         self._copies = copies
         self._start(cells, graph)
 
     def _start(self, cells: int, graph: Graph) -> None:
         self._cells = cells
+        self._graph = graph
         self._spans = spans_of(graph)
-        self._extents = _compared(graph)
-        self._slopes: list[int] = []
-        self._tape = record(graph, len(self._alignments), self._layers, copies=self._copies)
+        self._slopes: list[tuple[int, int]] | None = None
+        self._apart: set[int] = set()
+        self._tapes: dict[tuple[int, ...], Tape] = {}
 
-    @property
-    def first(self) -> tuple[int, ...]:
-        """Return the bytes of each device's buffer for the graph that was recorded."""
-        return self._tape.play(self._spans, self._alignments)
+    def at(self, cells: int, layers: tuple[int, ...] = ()) -> tuple[int, ...] | None:
+        """Return the bytes of each device's buffer, None if it takes the graph to know them.
 
-    def at(self, cells: int) -> tuple[int, ...] | None:
-        """Return the bytes of each device's buffer, None if it takes the graph to know them."""
-        if not self._slopes or cells in self._extents:
-            return None
-        more = cells - self._cells
-        spans = [span + slope * more for span, slope in zip(self._spans, self._slopes, strict=True)]
-        return self._tape.play(spans, self._alignments)
+        Args:
+            cells: of one sequence's cache.
+            layers: device of each layer, the output last; nothing if all lie on the CPU.
+        """
+        spans = self._spans
+        if cells != self._cells:
+            if self._slopes is None or cells in self._apart:
+                return None
+            more = cells - self._cells
+            spans = spans.copy()
+            for index, slope in self._slopes:
+                spans[index] += slope * more
+        tape = self._tapes.get(layers)
+        if tape is None:
+            if len(self._tapes) >= _MOST_TAPES:
+                self._tapes.clear()
+            tape = self._tapes[layers] = self._recorded(self._graph, layers)
+        return tape.play(spans, self._alignments)
 
-    def learn(self, cells: int, graph: Graph) -> tuple[int, ...]:
-        """Return the bytes of each device's buffer for another graph, and learn from it."""
+    def learn(self, cells: int, graph: Graph, layers: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """Return the bytes of each device's buffer for another graph, and learn from it.
+
+        Arguments as those of `at`, which has no answer for them yet.
+        """
         spans = spans_of(graph)
-        fixed = self._extents if self._slopes else self._extents & _compared(graph)
         more = cells - self._cells
         grown = [new - old for old, new in zip(self._spans, spans, strict=False)]
         alike = len(spans) == len(self._spans) and not any(size % more for size in grown)
-        # Extents that happen to equal the cells may let results be written over others.
-        if not alike or cells in fixed:
-            tape = record(graph, len(self._alignments), self._layers, copies=self._copies)
-            return tape.play(spans, self._alignments)
-        if self._cells in fixed:
+        apart = _coincidences(self._graph, graph) if alike else set()
+        if not alike or cells in apart:
+            return self._recorded(graph, layers).play(spans, self._alignments)
+        if self._cells in apart:
             self._start(cells, graph)
-            return self.first
-        self._slopes = [size // more for size in grown]
-        self._extents = fixed
-        return self._tape.play(spans, self._alignments)
+        else:
+            self._slopes = [(index, size // more) for index, size in enumerate(grown) if size]
+            self._apart = apart
+        sizes = self.at(cells, layers)
+        assert sizes is not None
+        return sizes
+
+    def _recorded(self, graph: Graph, layers: Sequence[int]) -> Tape:
+        return record(graph, len(self._alignments), layers, copies=self._copies)
 
 
-def _compared(graph: Graph) -> set[int]:
-    """Return the extents that decide whether a result is written over what it is made from."""
+def _coincidences(first: Graph, second: Graph) -> set[int]:
+    """Return the cells at which a result may be written over another part than at other cells.
+
+    It is written over a part of its own shape. Where one of the two grows with the cells and the
+    other doesn't, they are of one shape when the cells happen to equal an extent of the other.
+    """
     found: set[int] = set()
-    for node in graph.nodes:
-        if node.inplace and len(node.sources) > 1:
-            for source in node.sources:
-                found.update(source.ne)
+    for one, other in zip(first.nodes, second.nodes, strict=True):
+        if not one.inplace or len(one.sources) == 1:
+            continue
+        grows = one.ne != other.ne
+        for part, same in zip(one.sources, other.sources, strict=True):
+            if (part.ne != same.ne) != grows:
+                found.update(part.ne if grows else one.ne)
     return found

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, TypeAlias
 
 from gguf_tools.compute.graph import ANYWHERE, HOST, Graph, Node
 
-__all__ = ["Schedule", "Step", "devices_of", "schedule"]
+__all__ = ["Schedule", "Step", "assign_devices", "schedule"]
 
 _CPU: Final = 0
 _UNKNOWN: Final = -1
@@ -25,46 +26,47 @@ Step: TypeAlias = tuple[Node | None, tuple[Node, ...], int]
 
 @dataclass(slots=True)
 class Schedule:
-    """Leaves with their devices, then steps in the order in which they are allocated.
-
-    ``copies`` are those of results on other devices, and the inputs of other batches, by what they
-    are copies of.
-    """
+    """Leaves with their devices, then steps in the order in which they are allocated."""
 
     leaves: list[tuple[Node, int]] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    copies: dict[Node, Node] = field(default_factory=dict)
 
 
 def schedule(graph: Graph, layers: Sequence[int], *, copies: int = 1) -> Schedule:
     """Return the order of a graph's steps over the devices, copies between them included.
+
+    Copies bear the number of what they are copies of. With several batches under way the graph's
+    inputs are marked as never given back, so it is of use for that many batches only.
 
     Args:
         graph: the results.
         layers: device of each layer, the output last; nothing if all lie on the CPU.
         copies: how many batches are under way at once, each with its own inputs.
     """
+    for number, node in enumerate(chain(graph.leaves, graph.nodes)):
+        node.number = number
     plan = Schedule()
     if not any(layers):
         plan.leaves = [(leaf, _CPU) for leaf in graph.leaves]
         plan.steps = [(node, node.sources, _CPU) for node in graph.nodes]
         return plan
-    home = devices_of(graph, layers)
-    crossing = _steps(graph, home, plan, early=copies > 1)
+    assign_devices(graph, layers)
+    crossing = _steps(graph, plan, early=copies > 1)
     if copies > 1:
-        _multiply(graph, home, crossing, plan, copies)
+        _multiply(graph, crossing, plan, copies)
         inputs = [leaf for leaf in graph.leaves if leaf.place != HOST]
     else:
         inputs = graph.leaves
-    plan.leaves += [(leaf, home[leaf]) for leaf in inputs]
+    plan.leaves += [(leaf, leaf.device) for leaf in inputs]
     return plan
 
 
-def devices_of(graph: Graph, layers: Sequence[int]) -> dict[Node, int]:
-    """Return the device of each result."""
-    home: dict[Node, int] = {}
+def assign_devices(graph: Graph, layers: Sequence[int]) -> None:
+    """Set the device of each leaf and result; ``layers`` as those of `schedule`."""
     waiting: list[Node] = []
     before = _UNKNOWN
+    for leaf in graph.leaves:
+        leaf.device = _CPU if leaf.place == HOST else _UNKNOWN
     for node in graph.nodes:
         if node.view:
             continue
@@ -72,32 +74,27 @@ def devices_of(graph: Graph, layers: Sequence[int]) -> dict[Node, int]:
             waiting.append(node)
             continue
         device = _CPU if node.place == HOST else layers[node.place]
-        # A GPU takes what follows, else one takes what precedes; the CPU takes the rest.
-        runs_on = before if before > _CPU else device if device > _CPU else max(before, _CPU)
-        for free in waiting:
-            home[free] = runs_on
-        waiting.clear()
-        home[node] = before = device
+        if waiting:
+            # A GPU takes what follows, else one takes what precedes; the CPU takes the rest.
+            runs_on = before if before > _CPU else device if device > _CPU else max(before, _CPU)
+            for free in waiting:
+                free.device = runs_on
+            waiting.clear()
+        node.device = before = device
     for free in waiting:
-        home[free] = max(before, _CPU)
-    for leaf in graph.leaves:
-        if leaf.place == HOST:
-            home[leaf] = _CPU
+        free.device = max(before, _CPU)
     for node in graph.nodes:
-        if node.view:
-            root = node.root
-            if node.place != ANYWHERE:  # a view of a cache
-                home[node] = _CPU if node.place == HOST else layers[node.place]
-            else:
-                home[node] = home.get(root, _CPU) if root is not None else _CPU
-            continue
-        for source in node.sources:
-            if source not in home and not source.sources:
-                home[source] = home[node]
-    return home
+        if not node.view:
+            for source in node.sources:
+                if not source.sources and source.device == _UNKNOWN:
+                    source.device = node.device
+        elif node.place != ANYWHERE:  # a view of a cache
+            node.device = _CPU if node.place == HOST else layers[node.place]
+        else:
+            node.device = _CPU if node.root is None else max(node.root.device, _CPU)
 
 
-def _steps(graph: Graph, home: dict[Node, int], plan: Schedule, *, early: bool) -> list[Node]:
+def _steps(graph: Graph, plan: Schedule, *, early: bool) -> list[Node]:
     """Add the steps of all splits and return the copies made for them.
 
     ``early``: memory for copies is taken before everything else, not when a split begins.
@@ -106,61 +103,54 @@ def _steps(graph: Graph, home: dict[Node, int], plan: Schedule, *, early: bool) 
     made: list[Node] = []
     inputs: list[Step] = []
     split: list[Step] = []
-    current = next((home[node] for node in graph.nodes if not node.view), _CPU)
+    current = next((node.device for node in graph.nodes if not node.view), _CPU)
     # Views before the first operation, and between splits, stay with what came before them.
     for node in graph.nodes:
+        device = node.device
         if node.view:
-            split.append((node, node.sources, home[node]))
+            split.append((node, node.sources, device))
             continue
-        device = home[node]
         if device != current:
             plan.steps += inputs
             plan.steps += split
             inputs, split = [], []
             current = device
         sources = node.sources
-        if any(home[source] != device for source in sources):
-            here = []
-            for source in sources:
-                if home[source] != device:
-                    copy = copied.get((source, device))
-                    if copy is None:
-                        copy = copied[source, device] = _copy(source)
-                        plan.copies[copy] = source
-                        made.append(copy)
-                        home[copy] = device
-                        inputs.append((None, (source,), home[source]))
-                        if not early:
-                            inputs.append((copy, (), device))
-                    here.append(copy)
-                else:
-                    here.append(source)
-            sources = tuple(here)
+        for index, source in enumerate(sources):
+            if source.device == device:
+                continue
+            copy = copied.get((source, device))
+            if copy is None:
+                copy = copied[source, device] = _copy(source, device)
+                made.append(copy)
+                inputs.append((None, (source,), source.device))
+                if not early:
+                    inputs.append((copy, (), device))
+            sources = (*sources[:index], copy, *sources[index + 1 :])
         split.append((node, sources, device))
     plan.steps += inputs
     plan.steps += split
     return made
 
 
-def _copy(source: Node) -> Node:
+def _copy(source: Node, device: int) -> Node:
     """Return a copy with the layout of what it is a copy of."""
     copy = Node(source.ne, unit=source.unit)
+    copy.number = source.number
+    copy.device = device
     copy.span = source.span
     if source.span != Node(source.ne, unit=source.unit).span:
         copy.unit = -source.unit  # gaps in its rows: nothing can be written over it
     return copy
 
 
-def _multiply(
-    graph: Graph, home: dict[Node, int], crossing: list[Node], plan: Schedule, copies: int
-) -> None:
+def _multiply(graph: Graph, crossing: list[Node], plan: Schedule, copies: int) -> None:
     """Let every batch under way have its own inputs and copies, which are never given back."""
     inputs = [leaf for leaf in graph.leaves if leaf.place == HOST]
     for node in (*inputs, *crossing):
         node.output = True
-        device = home[node]
-        plan.leaves.append((node, device))
+        plan.leaves.append((node, node.device))
         for _ in range(copies - 1):
             twin = Node(node.ne, unit=node.unit)
-            plan.copies[twin] = plan.copies.get(node, node)
-            plan.leaves.append((twin, device))
+            twin.number = node.number
+            plan.leaves.append((twin, node.device))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,10 +42,7 @@ class Tensor:
     @property
     def elements(self) -> int:
         """Return the number of elements."""
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
+        return prod(self.shape)
 
     def extent(self, dimension: int) -> int:
         """Return an extent, 1 past the last dimension as in ggml."""

@@ -17,6 +17,7 @@ from gguf_tools.placement import place_layers
 from gguf_tools.settings import LoadSettings, engine_settings
 from tests.bench.verify_all import SPLIT
 from tests.helpers.families import FAMILIES
+from tests.helpers.shape_gguf import ShapeModel
 
 _CONTEXTS = (4096, 512, 1024, 2048, 256, 8192, 131072, 768, 32768, 1280)
 
@@ -55,6 +56,39 @@ def test_every_context_is_as_its_own_graph(name: str, tmp_path: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("layers", range(30, 37))
+def test_few_layers_stand_for_any_number(layers: int, tmp_path: Path) -> None:
+    # With the logits of a whole batch this model's results lie as they did three layers before.
+    model = ShapeModel(
+        architecture="gptneox",
+        layers=layers,
+        embedding=128,
+        heads=4,
+        kv_heads=4,
+        feed_forward=352,
+        vocabulary=4000,
+        kind="F16",
+    )
+    facts = read_facts(model.builder().write(tmp_path / "m.gguf"))
+    for machine in (cpu_only(), SPLIT):
+        for outputs in (None, 0):
+            for offloaded in (0, 1, 3, 10, layers, layers + 1):
+                load = LoadSettings(context=4096, gpu_layers=offloaded, outputs=outputs)
+                planned = memory_plan(facts, load, machine).compute.by_device
+                assert planned == _buffers(facts, load, machine), load
+
+
+def test_a_context_asked_for_again_in_another_way(tmp_path: Path) -> None:
+    # A longer batch leaves the graph as it is: the second answer comes from the first one's.
+    facts = read_facts(FAMILIES["dense"].builder().write(tmp_path / "m.gguf"))
+    short, long = (
+        memory_plan(facts, LoadSettings(context=4096, batch=batch), cpu_only()).compute
+        for batch in (512, 2048)
+    )
+    assert long == short
+    assert long.trust == "exact"
+
+
 def _graph(cells: int, width: int) -> Graph:
     """Return a sum of a row of cells and a table of fixed width, where one may hold the result."""
     graph = Graph()
@@ -67,7 +101,7 @@ def _graph(cells: int, width: int) -> Graph:
 
 def test_an_extent_that_equals_the_cells_is_not_taken_for_granted() -> None:
     # At 512 cells both parents have the result's shape, so what is written over may change.
-    growth = Growth(512, _graph(512, 512), (32,), ())
+    growth = Growth(512, _graph(512, 512), (32,))
     for cells in (256, 768, 1024, 512):
         expected = buffer_bytes(_graph(cells, 512), (32,))
         assert (growth.at(cells) or growth.learn(cells, _graph(cells, 512))) == expected
@@ -76,7 +110,7 @@ def test_an_extent_that_equals_the_cells_is_not_taken_for_granted() -> None:
 
 
 def test_graphs_that_grow_in_steps_are_built_each_time() -> None:
-    growth = Growth(256, _graph(256, 64), (32,), ())
+    growth = Growth(256, _graph(256, 64), (32,))
     longer = _graph(1024, 64)
     longer.expand(longer.output(longer.make((1024, 1024), longer.nodes[-1])))
     assert growth.learn(1024, longer) == buffer_bytes(longer, (32,))

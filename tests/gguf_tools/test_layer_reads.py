@@ -156,10 +156,11 @@ LAYER_ATTENTION = 2 * 6 * (64 + 64) * PAIRS
 
 def test_operations_of_a_prompt(facts: ModelFacts) -> None:
     assert facts.shape is not None
-    one = prefill_flops(facts.header, facts.shape, 512)
+    reads = layer_reads(facts.header, facts.shape)
+    one = prefill_flops(reads, facts.shape, 512)
     layers = 5 * 2 * (ATTENTION + ROUTER + NORMS + USED) * 512
     assert one == pytest.approx(layers + 2 * TABLE + 5 * LAYER_ATTENTION)
-    assert prefill_flops(facts.header, facts.shape, 512, 4) == pytest.approx(one + 3 * 2 * TABLE)
+    assert prefill_flops(reads, facts.shape, 512, 4) == pytest.approx(one + 3 * 2 * TABLE)
 
 
 def _prompt_s(facts: ModelFacts, machine: Machine, ubatch: int = 512, **load: object) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gguf_tools.compute.allocator import buffer_bytes
 from gguf_tools.compute.graph import HOST, Graph, Node
-from gguf_tools.compute.schedule import devices_of, schedule
+from gguf_tools.compute.schedule import assign_devices, schedule
 
 _HALVES = (0, 1)  # layer 0 on the CPU, layer 1 on a GPU
 
@@ -26,8 +26,8 @@ def _chain() -> tuple[Graph, dict[str, Node]]:
 
 def test_what_has_no_weights_runs_where_its_neighbours_do() -> None:
     graph, named = _chain()
-    home = devices_of(graph, _HALVES)
-    where = {name: home[node] for name, node in named.items()}
+    assign_devices(graph, _HALVES)
+    where = {name: node.device for name, node in named.items()}
     # The sum that ends the CPU's layer has no weights: the GPU takes what lies before it.
     assert where == {
         "tokens": 0,
