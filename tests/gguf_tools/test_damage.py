@@ -87,7 +87,10 @@ def test_download_that_grows_becomes_whole(tmp_path: Path) -> None:
     ("data", "kind"),
     [
         (b"", "empty"),
+        (b"G", "truncated"),
+        (b"GGU", "truncated"),
         (b"GGUF", "truncated"),
+        (b"GGUX" + bytes(64), "not_gguf"),
         (b"tjgg" + bytes(64), "old_format"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "lfs_pointer"),
         (b"<!DOCTYPE html><html><body>404</body></html>", "web_page"),
