@@ -36,6 +36,7 @@ from app.ui.shell.chat_page import ChatPage
 from app.ui.shell.columns import Columns, fit_columns
 from app.ui.shell.drop_target import DropTarget
 from app.ui.shell.header import Header
+from app.ui.shell.inspector_width import USUAL_PX, InspectorEdge, column_width
 from app.ui.shell.model_choice import ModelChoice
 from app.ui.shell.page_stack import PageStack
 from app.ui.shell.sidebar import Sidebar
@@ -98,6 +99,9 @@ class MainWindow(QMainWindow):
         self._slot_column = QVBoxLayout(self._slot)
         self._slot_column.setContentsMargins(0, 0, 0, 0)
         self._slot.hide()
+        self._inspector_px = USUAL_PX
+        self._edge = InspectorEdge(themes, self._slot)
+        self._edge.width_wanted.connect(self._set_inspector_width)
         self.toast = UndoToast(themes, self._stack)
         self._choice = ModelChoice(themes, self, self._stack)
         self._drops = DropTarget(themes, self, self._stack)
@@ -231,7 +235,8 @@ class MainWindow(QMainWindow):
     def save_state(self) -> bytes:
         """Return place, size and columns of the window."""
         geometry = bytes(self.saveGeometry().data())
-        return pack_state(WindowState(geometry, self._sidebar_wanted, self._inspector_wanted))
+        wanted = self._sidebar_wanted, self._inspector_wanted
+        return pack_state(WindowState(geometry, *wanted, self._inspector_px))
 
     def restore_state(self, data: bytes) -> bool:
         """Take what `save_state` gave; anything else is ignored. Tell whether it was taken."""
@@ -239,6 +244,7 @@ class MainWindow(QMainWindow):
         if state is None:
             return False
         self._sidebar_wanted, self._inspector_wanted = state.sidebar, state.inspector
+        self._inspector_px = state.inspector_px or USUAL_PX
         restored = self.restoreGeometry(QByteArray(state.geometry))
         self._arrange()
         return bool(restored)
@@ -373,10 +379,13 @@ class MainWindow(QMainWindow):
     def _arrange(self) -> None:
         self.header.set_inspector_available(self._has_inspector)
         self.actions_by_key["inspector"].setVisible(self._has_inspector)
-        theme = self._themes.theme
+        theme, side = self._themes.theme, self.sidebar.width()
+        room = self.width() - theme.px(380) - (side if self._sidebar_wanted else 0)
+        wide = theme.px(column_width(self._inspector_px, room / theme.scale))
+        self._slot.setFixedWidth(wide)
         shown = fit_columns(
             self.width(),
-            Columns(self.sidebar.width(), theme.px(392), theme.px(380)),
+            Columns(side, wide, theme.px(380)),
             sidebar=self._sidebar_wanted,
             inspector=self._inspector_wanted and self._has_inspector,
             inspector_first=self._inspector_first,
@@ -387,6 +396,11 @@ class MainWindow(QMainWindow):
         self.actions_by_key["sidebar"].setChecked(shown[0])
         self.actions_by_key["inspector"].setChecked(shown[1])
         self._place_toast()
+
+    @Slot(int)
+    def _set_inspector_width(self, design_px: int) -> None:
+        self._inspector_px = design_px
+        self._arrange()
 
     @Slot()
     def _place_toast(self) -> None:
@@ -400,6 +414,5 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _on_theme_changed(self) -> None:
-        self._slot.setFixedWidth(self._themes.theme.px(392))
         self.setMinimumSize(560, 420)
         self._arrange()

@@ -19,11 +19,15 @@ _FRAMED_MS = 250  # window managers put the frame on some time after the window 
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """Qt's own record of the geometry, and which columns the user wants."""
+    """Qt's own record of the geometry, which columns the user wants, and the inspector's width.
+
+    That is in design pixels; None is the usual one.
+    """
 
     geometry: bytes
     sidebar: bool = True
     inspector: bool = True
+    inspector_px: int | None = None
 
 
 def pack_state(state: WindowState) -> bytes:
@@ -32,6 +36,7 @@ def pack_state(state: WindowState) -> bytes:
         "geometry": base64.b64encode(state.geometry).decode("ascii"),
         "sidebar": state.sidebar,
         "inspector": state.inspector,
+        "inspector_px": state.inspector_px,
     }
     return json.dumps(values).encode("utf-8")
 
@@ -42,9 +47,13 @@ def unpack_state(data: bytes) -> WindowState | None:
         values: Any = json.loads(data.decode("utf-8"))
         geometry = base64.b64decode(values["geometry"], validate=True)
         sidebar, inspector = values["sidebar"], values["inspector"]
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+        width = values.get("inspector_px")  # earlier versions kept none
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error):
         return None
-    return WindowState(geometry, sidebar is not False, inspector is not False)
+    known = isinstance(width, int) and not isinstance(width, bool)
+    return WindowState(
+        geometry, sidebar is not False, inspector is not False, width if known else None
+    )
 
 
 def inner_rect(wanted: QRect, room: QRect, frame: QMargins) -> QRect:

@@ -17,8 +17,15 @@ from app.ui.window_state import (
 @pytest.mark.parametrize("sidebar", [True, False])
 @pytest.mark.parametrize("inspector", [True, False])
 def test_what_was_packed_comes_back(sidebar: bool, inspector: bool) -> None:
-    state = WindowState(b"\x01\xd9\xd0\xcb\x00", sidebar, inspector)
-    assert unpack_state(pack_state(state)) == state
+    for width in (None, 480):
+        state = WindowState(b"\x01\xd9\xd0\xcb\x00", sidebar, inspector, width)
+        assert unpack_state(pack_state(state)) == state
+
+
+@pytest.mark.parametrize("width", [b"", b', "inspector_px": "wide"', b', "inspector_px": true'])
+def test_a_state_without_a_width_has_the_usual_one(width: bytes) -> None:
+    kept = b'{"geometry": "AA==", "sidebar": true, "inspector": false' + width + b"}"
+    assert unpack_state(kept) == WindowState(b"\x00", True, False, None)
 
 
 @pytest.mark.parametrize(
