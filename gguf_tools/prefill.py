@@ -12,7 +12,8 @@ from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
 from gguf_tools.machine import CpuFeature, Device, Machine
 from gguf_tools.placement import CPU, Placement
-from gguf_tools.rates import LayerReads, attention_terms, expert_share, layer_reads
+from gguf_tools.rates import LayerReads, attention_terms, layer_reads
+from gguf_tools.roles import expert_share
 
 __all__ = ["LINK_SHARES", "attention_flops", "prefill_flops", "prefill_seconds"]
 

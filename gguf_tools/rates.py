@@ -32,7 +32,6 @@ __all__ = [
     "TokenBytes",
     "attention_terms",
     "decode_ceiling",
-    "expert_share",
     "layer_reads",
     "seconds_per_token",
     "token_bytes",
@@ -133,7 +132,7 @@ def token_bytes(
         work[index] += reads.dense_work[layer] * sequences
         if reads.experts[layer]:
             where = CPU if experts_on_cpu else index
-            weights[where] += reads.experts[layer] * expert_share(shape, layer, sequences)
+            weights[where] += reads.experts[layer] * roles.expert_share(shape, layer, sequences)
             work[where] += reads.expert_work[layer] * sequences
     for layer, (pair, window) in enumerate(attention_terms(shape)):
         seen = min(depth + 1, window) if window else depth + 1
@@ -180,14 +179,6 @@ def _width(shape: Hyperparameters, layer: int) -> int:
     if shape.mla:
         return shape.key_length + shape.kv_lora_rank
     return shape.head_k(layer) + shape.head_v(layer)
-
-
-def expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
-    """Return the share of a layer's experts that so many tokens choose between them."""
-    used = shape.experts_used[layer] if layer < len(shape.experts_used) else 0
-    if shape.experts == 0 or used == 0 or used >= shape.experts:
-        return 1.0
-    return 1.0 - (1.0 - used / shape.experts) ** tokens
 
 
 def _shared_readers(shape: Hyperparameters, layer: int) -> int:
@@ -238,7 +229,7 @@ def layer_reads(
             if layer >= shape.layers:
                 continue
             if roles.is_expert(tensor.name):
-                used = expert_share(shape, layer, 1)
+                used = roles.expert_share(shape, layer, 1)
                 experts[layer] += tensor.size_bytes
                 expert_work[layer] += flops * used / decode
                 expert_parameters[layer] += tensor.elements * used

@@ -15,6 +15,7 @@ from gguf_tools.hparams import Hyperparameters
 __all__ = [
     "INPUT_TABLES",
     "block_of",
+    "expert_share",
     "is_expert",
     "is_skipped",
     "read_fraction",
@@ -78,14 +79,18 @@ def unread_per_token(tensor: Tensor, shape: Hyperparameters) -> bool:
 
 
 def read_fraction(tensor: Tensor, shape: Hyperparameters, tokens: int = 1) -> float:
-    """Return which share of a tensor ``tokens`` tokens, processed together, read.
-
-    Of experts it is what routing touches if it were uniform: ``1 - (1 - used/count)^tokens``.
-    """
-    if not is_expert(tensor.name) or shape.experts == 0:
+    """Return which share of a tensor ``tokens`` tokens, processed together, read."""
+    if not is_expert(tensor.name):
         return 1.0
-    block = block_of(tensor.name) or 0
-    used = shape.experts_used[block] if block < len(shape.experts_used) else 0
-    if used == 0 or used >= shape.experts:
+    return expert_share(shape, block_of(tensor.name) or 0, tokens)
+
+
+def expert_share(shape: Hyperparameters, layer: int, tokens: int) -> float:
+    """Return the share of a layer's experts that so many tokens choose between them.
+
+    As if all were chosen equally often: ``1 - (1 - used/count)^tokens``.
+    """
+    used = shape.experts_used[layer] if layer < len(shape.experts_used) else 0
+    if shape.experts == 0 or used == 0 or used >= shape.experts:
         return 1.0
     return 1.0 - (1.0 - used / shape.experts) ** tokens

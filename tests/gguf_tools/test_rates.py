@@ -12,8 +12,8 @@ from gguf_tools.machine import cpu_only
 from gguf_tools.memory import memory_plan
 from gguf_tools.prefill import attention_flops
 from gguf_tools.quants import TensorType
-from gguf_tools.rates import expert_share, layer_reads, token_bytes
-from gguf_tools.roles import block_of, read_fraction
+from gguf_tools.rates import layer_reads, token_bytes
+from gguf_tools.roles import block_of, expert_share, read_fraction
 from gguf_tools.settings import LoadSettings
 from tests.helpers.families import FAMILIES
 from tests.helpers.gguf_bytes import type_named
