@@ -87,15 +87,20 @@ def test_esc_closes_and_the_text_is_kept_for_the_next_time(chat: Program) -> Non
     assert bar.count_text() == "2 of 2"
 
 
-def test_bar_stays_in_the_corner_of_the_transcript(chat: Program) -> None:
+def test_bar_stays_in_the_corner_above_the_transcript_and_covers_nothing(chat: Program) -> None:
     bar = bar_of(chat)
     window, page = chat.app.window, chat.app.window.chat
     for width in (1440, 1024):
         window.resize(width, 700)
         chat.settle()
         transcript = chat.app.transcript.geometry()
-        assert transcript.contains(bar.geometry())
+        assert transcript.top() > bar.geometry().bottom()
+        assert transcript.top() - bar.geometry().bottom() < 20
+        assert page.rect().contains(bar.geometry())
         assert page.width() - bar.geometry().right() < 60
+    bar.close_bar()
+    chat.settle()
+    assert chat.app.transcript.geometry().top() < transcript.top()
 
 
 def test_steps_go_to_each_place_and_around(open_program: Open, tmp_path: Path) -> None:

@@ -63,6 +63,9 @@ class ChatPage(QWidget):
         self.notices.shown_changed.connect(self._notice_room.setVisible)
         self.overflow.shown_changed.connect(self._overflow_room.setVisible)
         self._column.addWidget(self._notice_room)
+        self._find_room = QWidget(self)  # below the find bar, which would cover the first message
+        self._find_room.hide()
+        self._column.addWidget(self._find_room)
         self._column.addStretch(1)
         self._column.addWidget(self._overflow_room)
         self._composer_row = QHBoxLayout()
@@ -75,10 +78,10 @@ class ChatPage(QWidget):
 
     def set_transcript(self, transcript: QWidget) -> None:
         """Put the transcript in the middle, once."""
-        item = self._column.takeAt(1)
+        item = self._column.takeAt(2)
         assert item is not None
         assert item.spacerItem() is not None, "the transcript is set once"
-        self._column.insertWidget(1, transcript, 1)
+        self._column.insertWidget(2, transcript, 1)
         self._transcript = transcript
         self.empty.raise_()
         self.setTabOrder(transcript, self.composer.edit)
@@ -89,10 +92,11 @@ class ChatPage(QWidget):
 
     @cached_property
     def find_bar(self) -> FindBar:
-        """The field for finding text in the chat, over the transcript's corner."""
+        """The field for finding text in the chat, above the transcript's corner."""
         from app.ui.shell.find_bar import FindBar
 
         bar = FindBar(self._themes, self)
+        bar.installEventFilter(self)
         self._found = bar
         self._place_over()
         return bar
@@ -114,6 +118,10 @@ class ChatPage(QWidget):
             if event.type() in {QEvent.Type.Move, QEvent.Type.Resize}:
                 self._fit()
                 self._place_over()
+        elif watched is self._found:
+            if event.type() in {QEvent.Type.Show, QEvent.Type.Hide}:
+                self._find_room.setVisible(event.type() == QEvent.Type.Show)
+                self._place_over()
         elif event.type() in {QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide}:
             self.foot_moved.emit()
         return super().eventFilter(watched, event)
@@ -126,7 +134,9 @@ class ChatPage(QWidget):
         if self._found is not None:
             is_mirrored = self.layoutDirection() == Qt.LayoutDirection.RightToLeft
             before, after = self._beside_viewport()
-            self._found.place(before, self.width() - after, room.top(), is_mirrored=is_mirrored)
+            top = room.top() if self._find_room.isHidden() else self._find_room.geometry().top()
+            self._found.place(before, self.width() - after, top, is_mirrored=is_mirrored)
+            self._find_room.setFixedHeight(self._found.height() + self._themes.theme.px(16))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the composer as wide as the transcript's text."""
