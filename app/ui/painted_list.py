@@ -14,6 +14,9 @@ __all__ = ["Index", "PaintedList", "leading_side", "paint_ground"]
 
 Index: TypeAlias = QModelIndex | QPersistentModelIndex
 
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
+
 
 class PaintedList(QListView):
     """A list without a frame that scrolls by pixels and lays out again with each theme."""
@@ -65,6 +68,4 @@ def paint_ground(
 
 def leading_side(option: QStyleOptionViewItem) -> Qt.AlignmentFlag:
     """Return the side where the window's reading begins, whatever a title's own direction is."""
-    mirrored = option.direction == Qt.LayoutDirection.RightToLeft
-    side = Qt.AlignmentFlag.AlignRight if mirrored else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignAbsolute
+    return _RIGHT if option.direction == Qt.LayoutDirection.RightToLeft else _LEFT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPixmap
 
@@ -13,6 +15,14 @@ __all__ = [
     "rounded_ends",
 ]
 
+# Put together once: each "|" of flags costs as much as a short text.
+_LINE = (
+    int(Qt.AlignmentFlag.AlignVCenter)
+    | int(Qt.AlignmentFlag.AlignAbsolute)
+    | int(Qt.TextFlag.TextSingleLine)
+)
+_LEFT = int(Qt.AlignmentFlag.AlignLeft) | _LINE
+_RIGHT = int(Qt.AlignmentFlag.AlignRight) | _LINE
 _HATCH_PERIOD = 10
 _HATCH_STROKE = 4.2
 
@@ -26,6 +36,13 @@ def mirrored(rect: QRectF, width: float, is_mirrored: bool) -> QRectF:
 
 def hatch_brush(over: QColor, under: QColor, ratio: float = 1.0) -> QBrush:
     """Return slanted stripes of ``over`` on ``under``, for a screen's pixel ratio."""
+    return QBrush(_hatch_tile(over.rgba(), under.rgba(), ratio))
+
+
+@lru_cache(maxsize=32)
+def _hatch_tile(over_rgba: int, under_rgba: int, ratio: float) -> QPixmap:
+    """Return the tile, made once: bars are drawn at every frame of a window that is resized."""
+    over, under = QColor.fromRgba(over_rgba), QColor.fromRgba(under_rgba)
     side = round(_HATCH_PERIOD * ratio)
     tile = QPixmap(side, side)
     tile.fill(under)
@@ -37,7 +54,7 @@ def hatch_brush(over: QColor, under: QColor, ratio: float = 1.0) -> QBrush:
         painter.drawLine(QPointF(shift - 2, -2), QPointF(shift + side + 2, side + 2))
     painter.end()
     tile.setDevicePixelRatio(ratio)
-    return QBrush(tile)
+    return tile
 
 
 def rounded_ends(rect: QRectF, radius: float) -> QPainterPath:
@@ -54,11 +71,9 @@ def draw_text(painter: QPainter, rect: QRectF, text: str, *, at_end: bool = Fals
     """
     direction = painter.layoutDirection()
     is_right = at_end != (direction == Qt.LayoutDirection.RightToLeft)
-    side = Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft
-    flags = side | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
     # The order of its words is the text's own: "7.2 GiB" reads the same in any window.
     painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-    painter.drawText(rect, int(flags) | int(Qt.TextFlag.TextSingleLine), text)
+    painter.drawText(rect, _RIGHT if is_right else _LEFT, text)
     painter.setLayoutDirection(direction)
 
 

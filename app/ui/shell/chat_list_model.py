@@ -23,6 +23,9 @@ __all__ = ["ENTRY_ROLE", "ChatListModel", "Row", "group_chats"]
 
 ENTRY_ROLE = int(Qt.ItemDataRole.UserRole)
 _Index = QModelIndex | QPersistentModelIndex
+# Put together once: a list asks for them several times a row at each paint.
+_OF_GROUP = Qt.ItemFlag.NoItemFlags
+_OF_CHAT = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +161,8 @@ class ChatListModel(QAbstractListModel):
     def flags(self, index: _Index) -> Qt.ItemFlag:
         """Return that titles of groups can't be chosen."""
         if not index.isValid() or self._rows[index.row()].entry is None:
-            return Qt.ItemFlag.NoItemFlags
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
+            return _OF_GROUP
+        return _OF_CHAT
 
     def setData(self, index: _Index, value: Any, role: int = int(Qt.ItemDataRole.EditRole)) -> bool:
         """Ask for a new title."""
