@@ -2,7 +2,8 @@
 
 pyqtgraph takes most of a second to import. It is imported in a thread after the panel was first
 shown, so that neither the window's start nor the window's thread waits for it; until then the
-slot is a quiet box of the plot's size, so that nothing moves when the plot comes.
+slot is a quiet box of the plot's size, so that nothing moves when the plot comes. What it needs of
+Qt is made before, a little at a time, in the window's own thread.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+import time
+from collections.abc import Iterator
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.qt_names import make_types
 
 __all__ = ["PlotLoader", "PlotSlot", "PlotWidget"]
 
 log = logging.getLogger(__name__)
 
 _MODULES: Final = ("inspector.widgets.plots.growth", "inspector.widgets.plots.depth")
+
+_SLICE_S: Final = 0.004
 
 View = TypeVar("View")
 View_contra = TypeVar("View_contra", contravariant=True)
@@ -48,6 +54,10 @@ class PlotLoader(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._started = False
+        self._types: Iterator[None] = iter(())
+        self._timer = QTimer(self)
+        self._timer.setInterval(0)
+        self._timer.timeout.connect(self._make_types)
         self._imported.connect(self._on_imported)
 
     @property
@@ -63,6 +73,17 @@ class PlotLoader(QObject):
 
     @Slot()
     def _begin(self) -> None:
+        if not self.is_loaded:
+            self._types = make_types()
+        self._timer.start()
+
+    @Slot()
+    def _make_types(self) -> None:
+        end_s = time.perf_counter() + _SLICE_S
+        for _ in self._types:
+            if time.perf_counter() > end_s:
+                return
+        self._timer.stop()
         QThreadPool.globalInstance().start(self._import)
 
     def _import(self) -> None:
