@@ -21,9 +21,15 @@ __all__ = ["IconKeeper", "app_icon", "draw_icon", "icon", "pixmap"]
 _RATIOS = (1.0, 2.0, 3.0)
 
 
+@lru_cache(maxsize=64)
+def _source(name: str) -> str:
+    """Return a file's text, read once: another theme needs it in other colours."""
+    return read_text(f"icons/{name}.svg")
+
+
 @lru_cache(maxsize=256)
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    text = read_text(f"icons/{name}.svg").replace("currentColor", colour)
+    text = _source(name).replace("currentColor", colour)
     return QSvgRenderer(QByteArray(text.encode("utf-8")))
 
 

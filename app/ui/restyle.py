@@ -18,6 +18,7 @@ from shiboken6 import isValid
 __all__ = ["Restyler", "mark_windows"]
 
 _SLICE_S: Final = 0.004
+_APART_MS: Final = 12  # so that a slice and a frame do not come in one turn
 _STYLE_CHANGE: Final = QEvent.Type.StyleChange
 _POLISHED: Final = Qt.WidgetAttribute.WA_WState_Polished
 
@@ -30,7 +31,7 @@ class Restyler(QObject):
         self._app = app
         self._waiting: deque[QWidget] = deque()
         self._timer = QTimer(self)
-        self._timer.setInterval(0)
+        self._timer.setInterval(_APART_MS)
         self._timer.timeout.connect(self._go_on)
 
     @property
