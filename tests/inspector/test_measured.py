@@ -192,3 +192,8 @@ def test_a_rate_too_slow_to_tell_the_parts_apart(plan_of: PlanOf) -> None:
     fit = fit_decode(plan, [*short, DecodeSample(8000, 10_000.0)], key_of(plan))
     assert fit is not None
     assert fit.weights == fit.cache == pytest.approx(1.3)
+
+
+def test_a_rate_below_one_token_a_second_is_a_measurement() -> None:
+    slow = stats(reply_tokens=101, decode_s=200.0)
+    assert samples_of(slow) == (DecodeSample(150, 2.0),)

@@ -34,3 +34,28 @@ def test_what_is_replayed_and_how_it_was_known_stand_in_one_line() -> None:
     view = PanelView(recorded="Recorded turn of 1 May 2026, 12:00", notice="Measured then.")
     assert panel_as_markdown(view) == "Recorded turn of 1 May 2026, 12:00 Measured then.\n"
     assert panel_as_markdown(PanelView(notice="Planned.")) == "Planned.\n"
+
+
+def test_a_memory_is_a_table_of_its_parts() -> None:
+    lines = panel_as_markdown(CPU).splitlines()
+    (head,) = [index for index, line in enumerate(lines) if line.startswith("### Memory of ")]
+    assert lines[head + 1 : head + 4] == [
+        "",
+        "| part | size | how it is known | plan |",
+        "|---|---:|---|---:|",
+    ]
+    parts = [line.split(" | ")[0].removeprefix("| ") for line in lines[head + 4 :]]
+    wanted = [item.kind for item in CPU.budgets[0].segments]
+    assert len(wanted) > 2
+    assert parts[: len(wanted)] == [
+        {
+            "weights": "Weights",
+            "kv_used": "KV cache, in use",
+            "kv_reserved": "KV cache, reserved",
+            "compute": "Compute and overhead",
+            "draft": "Draft model",
+            "other_programs": "Other programs",
+            "free": "Free",
+        }[kind]
+        for kind in wanted
+    ]

@@ -241,3 +241,20 @@ def test_a_fix_changes_this_programs_settings(
         "x", "note", "Something.", "2 tok/s"
     )  # fmt: skip
     assert (fix.text, fix.changes) == ("Do it", changes)
+
+
+@pytest.mark.parametrize(
+    ("types", "formula"),
+    [
+        ({}, "2 (K and V) × 2 layers × 2 KV heads × 32 values × 2 B (f16) = 512 B a token"),
+        (
+            {"type_k": "q8_0", "type_v": "f16"},
+            "2 layers × (68 B of K + 128 B of V) = 392 B a token",
+        ),
+    ],
+)
+def test_the_arithmetic_of_a_token_in_the_cache(
+    plan_of: PlanOf, types: dict[str, str], formula: str
+) -> None:
+    model = {"head_length": 32, "embedding": 128}
+    assert plan_record(plan_of(model=model, n_ctx=1024, **types)).kv_formula == formula

@@ -8,6 +8,7 @@ import pytest
 from gguf_tools.machine import MEASURED_BUSY
 from inspector.findings import findings_of
 from inspector.plan_record import BUSY, FixRecord
+from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
 from inspector.speed import judge
 from tests.inspector.conftest import at_rate, turn
@@ -82,3 +83,22 @@ def test_a_context_is_doubled_up_to_the_trained_length(
     (window,) = [item for item in findings_of(session) if item.id == "window"]
     wanted = [] if context is None else [{"n_ctx": context}]
     assert [fix.changes for fix in window.fixes if "n_ctx" in fix.changes] == wanted
+
+
+@pytest.mark.parametrize(("tokens", "severity"), [(31, "note"), (32, "warning")])
+def test_a_short_reply_is_no_warning(session: Session, tokens: int, severity: str) -> None:
+    at_rate(session, 5, reply_tokens=tokens, decode_s=(tokens - 1) / 5)
+    (slow,) = [item for item in findings_of(session) if item.id == "slow"]
+    assert slow.severity == severity
+
+
+@pytest.mark.parametrize(("size_bytes", "told"), [((64 << 20) - 1, False), (64 << 20, True)])
+def test_how_much_a_driver_may_move_unsaid(
+    session: Session, size_bytes: int, *, told: bool
+) -> None:
+    spilled = DeviceSample(name="CUDA0", kind="gpu", spilled_bytes=size_bytes)
+    session.memory(MemorySample(at_ms=2, devices=(spilled,)))
+    assert ("spill/CUDA0" in {item.id for item in findings_of(session)}) is told
+    at_rate(session, 5)
+    causes = " ".join(judge(session).causes)
+    assert ("The driver moved 64.0 MiB of CUDA0" in causes) is told
