@@ -39,7 +39,7 @@ def findings_of(session: Session) -> tuple[FindingRecord, ...]:
     found: list[FindingRecord] = []
     plan, load = session.plan, session.load
     if session.state == "lost" and session.loss is not None:
-        found.append(_lost(session, session.loss[0]))
+        found += _lost(session, session.loss[0])
     if load is None:
         found += () if plan is None else plan.findings
     else:
@@ -64,7 +64,8 @@ def findings_of(session: Session) -> tuple[FindingRecord, ...]:
     return tuple(told)
 
 
-def _lost(session: Session, sentence: str) -> FindingRecord:
+def _lost(session: Session, sentence: str) -> Iterator[FindingRecord]:
+    """Yield why the engine ended and what helps; what helps alone where the rest is told beside."""
     plan = session.plan
     gone = [
         item
@@ -77,11 +78,14 @@ def _lost(session: Session, sentence: str) -> FindingRecord:
         fixes = (*smaller_context(session), *smaller_cache(session))
     else:
         fixes = ()
-    if session.loss_is_told:
-        text, cause = "The engine has ended: the chat says why.", "What it held is free again."
-    else:
-        text, cause = sentence, "What it held is free again; its last words are in the log."
-    return FindingRecord(id="engine_lost", severity="error", text=text, cause=cause, fixes=fixes)
+    if not session.loss_is_told:
+        cause = "What it held is free again; its last words are in the log."
+        yield FindingRecord(
+            id="engine_lost", severity="error", text=sentence, cause=cause, fixes=fixes
+        )
+    elif fixes:
+        text = "It can run without what was lost." if gone else "It may run with less memory."
+        yield FindingRecord(id="engine_lost", severity="warning", text=text, fixes=fixes)
 
 
 # --- settings that the engine runs with

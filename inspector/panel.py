@@ -132,7 +132,8 @@ def _recorded(session: Session) -> str:
 def _notice(session: Session) -> str:
     match session.state:
         case "lost":
-            return "The engine has ended; figures are those of its last turn."
+            why = ": the chat says why" if session.loss_is_told else ""
+            return f"The engine has ended{why}. Figures are those of its last turn."
         case "planned":
             return "Planned; nothing is loaded yet."
         case "loading":

@@ -64,10 +64,7 @@ def test_plan_and_engine_agree_and_a_conversation_fills_the_cache(
 
 def test_recorded_turns_are_there_at_the_next_start(open_program: Open, tiny: Path) -> None:
     program = open_program(tiny).ready()
-    program.send("Hello")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("Hello")
     program.close()
     again = open_program(tiny).ready()
     again.app.chats.open(chat.id)
@@ -99,15 +96,21 @@ def test_lost_engine_is_shown_and_a_fix_loads_with_its_change(
     program.until(lambda: inspector.session.state == "lost")
     program.until(lambda: inspector._view is not None and inspector._view.state == "lost")
 
-    def headline() -> str:
+    def notice() -> str:
         assert inspector._view is not None
-        return inspector._view.findings[0].headline
+        return inspector._view.notice
 
-    program.until(lambda: "chat says why" in headline())
+    def headlines() -> list[str]:
+        assert inspector._view is not None
+        return [item.headline for item in inspector._view.findings]
+
+    program.until(lambda: "the chat says why" in notice())
     notices = program.app.window.chat.notices
     why = notices.bar("engine-lost").text
+    assert why not in headlines()
     notices._close("engine-lost")
-    program.until(lambda: headline() == why)
+    program.until(lambda: why in headlines())
+    assert "the chat" not in notice()
     inspector._panel.fix_requested.emit("any", '{"n_ctx":512}')
     program.ready()
     model = program.app.engine.state.model

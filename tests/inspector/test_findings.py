@@ -10,6 +10,7 @@ from gguf_tools.machine import MEASURED_BUSY
 from gguf_tools.plan import Plan
 from inspector.effects import planned_again
 from inspector.findings import findings_of
+from inspector.panel import panel_view
 from inspector.plan_record import FindingRecord
 from inspector.records import DeviceSample, MemorySample
 from inspector.session import Session
@@ -227,12 +228,18 @@ def test_a_lost_engine_is_the_first_thing_said(session: Session) -> None:
 def test_why_the_engine_ended_is_said_in_one_place(session: Session) -> None:
     session.loss_is_told = True
     session.engine_lost("The engine was killed.", "last words")
-    told = findings_of(session)[0]
-    assert (told.id, told.text) == ("engine_lost", "The engine has ended: the chat says why.")
+    told = found(session, "engine_lost")
+    assert told.text == "It may run with less memory."
     assert told.fixes
+    assert "the chat says why" in panel_view(session).notice
     session.loss_is_told = False  # the notice was closed
-    assert findings_of(session)[0].text == "The engine was killed."
-    assert findings_of(session)[0].fixes == told.fixes
+    assert "the chat" not in panel_view(session).notice
+    whole = findings_of(session)[0]
+    assert (whole.id, whole.text) == ("engine_lost", "The engine was killed.")
+    assert whole.fixes == told.fixes
+    session.loss_is_told = True
+    session.loss_can_mend = False
+    assert "engine_lost" not in ids(session)  # nothing is left to say
 
 
 def test_the_worst_comes_first_and_each_once(session: Session) -> None:
