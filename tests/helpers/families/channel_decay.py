@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import (
+    VOCABULARY,
+    Family,
+    attention,
+    base_keys,
+    feed_forward,
+    routed,
+)
 
 _FIRST = {
-    "attn_norm.weight": (288,),
+    **attention(320, 320),
     "ssm_conv1d_q.weight": (4, 1, 320),
     "ssm_conv1d_k.weight": (4, 1, 320),
     "ssm_conv1d_v.weight": (4, 1, 320),
-    "attn_q.weight": (288, 320),
-    "attn_k.weight": (288, 320),
-    "attn_v.weight": (288, 320),
     "ssm_f_a.weight": (288, 64),
     "ssm_f_b.weight": (64, 320),
     "ssm_beta.weight": (288, 5),
@@ -20,20 +24,13 @@ _FIRST = {
     "ssm_g_a.weight": (288, 64),
     "ssm_g_b.weight": (64, 320),
     "ssm_norm.weight": (64,),
-    "attn_output.weight": (320, 288),
-    "ffn_norm.weight": (288,),
-    "ffn_gate.weight": (288, 608),
-    "ffn_down.weight": (608, 288),
-    "ffn_up.weight": (288, 608),
+    **feed_forward(),
 }
 _SECOND = {
-    "attn_norm.weight": (288,),
+    **attention(320, 320),
     "ssm_conv1d_q.weight": (4, 1, 320),
     "ssm_conv1d_k.weight": (4, 1, 320),
     "ssm_conv1d_v.weight": (4, 1, 320),
-    "attn_q.weight": (288, 320),
-    "attn_k.weight": (288, 320),
-    "attn_v.weight": (288, 320),
     "ssm_f_a.weight": (288, 64),
     "ssm_f_b.weight": (64, 320),
     "ssm_beta.weight": (288, 5),
@@ -42,16 +39,9 @@ _SECOND = {
     "ssm_g_a.weight": (288, 64),
     "ssm_g_b.weight": (64, 320),
     "ssm_norm.weight": (64,),
-    "attn_output.weight": (320, 288),
     "ffn_norm.weight": (288,),
-    "ffn_gate_inp.weight": (288, 7),
-    "ffn_gate_exps.weight": (288, 96, 7),
-    "ffn_down_exps.weight": (96, 288, 7),
-    "ffn_up_exps.weight": (288, 96, 7),
+    **routed(96, 7, shared=True),
     "exp_probs_b.bias": (7,),
-    "ffn_down_shexp.weight": (96, 288),
-    "ffn_gate_shexp.weight": (288, 96),
-    "ffn_up_shexp.weight": (288, 96),
 }
 _THIRD = {
     "attn_norm.weight": (288,),
@@ -62,31 +52,14 @@ _THIRD = {
     "attn_v_b.weight": (192, 64, 5),
     "attn_output.weight": (320, 288),
     "ffn_norm.weight": (288,),
-    "ffn_gate_inp.weight": (288, 7),
-    "ffn_gate_exps.weight": (288, 96, 7),
-    "ffn_down_exps.weight": (96, 288, 7),
-    "ffn_up_exps.weight": (288, 96, 7),
+    **routed(96, 7, shared=True),
     "exp_probs_b.bias": (7,),
-    "ffn_down_shexp.weight": (96, 288),
-    "ffn_gate_shexp.weight": (288, 96),
-    "ffn_up_shexp.weight": (288, 96),
 }
 
 FAMILY = Family(
     architecture="kimi-linear",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 5),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 5),
-        "attention.head_count_kv": ("[i32]", [0, 0, 1, 0, 1]),
-        "attention.key_length": ("u32", 224),
-        "attention.value_length": ("u32", 192),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 32),
+        **base_keys(layers=5, heads=5, kv_heads=[0, 0, 1, 0, 1], head=224, value=192, rope=32),
         "expert_count": ("u32", 7),
         "expert_used_count": ("u32", 3),
         "expert_feed_forward_length": ("u32", 96),
@@ -100,15 +73,9 @@ FAMILY = Family(
         "expert_gating_func": ("u32", 2),
     },
     outer={
-        "token_embd.weight": (288, 1999),
+        "token_embd.weight": (288, VOCABULARY),
         "output_norm.weight": (288,),
-        "output.weight": (288, 1999),
+        "output.weight": (288, VOCABULARY),
     },
-    layers=(
-        _FIRST,
-        _SECOND,
-        _THIRD,
-        _SECOND,
-        _THIRD,
-    ),
+    layers=(_FIRST, _SECOND, _THIRD, _SECOND, _THIRD),
 )

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys, routed
 
 _COMMON = {
     "attn_norm.weight": (288,),
     "post_attention_norm.weight": (288,),
-    "ffn_gate_inp.weight": (288, 7),
-    "ffn_down_exps.weight": (96, 288, 7),
-    "ffn_gate_exps.weight": (288, 96, 7),
-    "ffn_up_exps.weight": (288, 96, 7),
+    **routed(96, 7, shared=True),
     "ffn_gate_inp_shexp.weight": (288,),
-    "ffn_gate_shexp.weight": (288, 96),
-    "ffn_up_shexp.weight": (288, 96),
-    "ffn_down_shexp.weight": (96, 288),
 }
 _FIRST = {
     **_COMMON,
@@ -40,18 +34,7 @@ _SECOND = {
 FAMILY = Family(
     architecture="qwen3next",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 7),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 6),
-        "attention.head_count_kv": ("u32", 3),
-        "attention.key_length": ("u32", 64),
-        "attention.value_length": ("u32", 64),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 32),
+        **base_keys(layers=7, heads=6, kv_heads=3, head=64, rope=32),
         "ssm.conv_kernel": ("u32", 4),
         "ssm.inner_size": ("u32", 576),
         "ssm.state_size": ("u32", 96),
@@ -63,14 +46,6 @@ FAMILY = Family(
         "expert_feed_forward_length": ("u32", 96),
         "expert_shared_feed_forward_length": ("u32", 96),
     },
-    outer={"token_embd.weight": (288, 1999), "output_norm.weight": (288,)},
-    layers=(
-        _FIRST,
-        _FIRST,
-        _SECOND,
-        _FIRST,
-        _FIRST,
-        _SECOND,
-        _FIRST,
-    ),
+    outer={"token_embd.weight": (288, VOCABULARY), "output_norm.weight": (288,)},
+    layers=(_FIRST, _FIRST, _SECOND, _FIRST, _FIRST, _SECOND, _FIRST),
 )

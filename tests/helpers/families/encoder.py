@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys
 
 _LAYER = {
     "attn_q.weight": (288, 288),
@@ -26,33 +26,16 @@ _LAYER = {
 FAMILY = Family(
     architecture="bert",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 5),
-        "context_length": ("u32", 2048),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 9),
-        "attention.head_count_kv": ("u32", 3),
-        "attention.key_length": ("u32", 32),
-        "attention.value_length": ("u32", 32),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 48),
+        **base_keys(layers=5, heads=9, kv_heads=3, head=32, context=2048, rope=48),
         "attention.causal": ("bool", False),
         "tokenizer.ggml.token_type_count": ("u32", 2),
         "pooling_type": ("u32", 2),
     },
     outer={
-        "token_embd.weight": (288, 1999),
+        "token_embd.weight": (288, VOCABULARY),
         "position_embd.weight": (288, 2048),
         "token_embd_norm.weight": (288,),
         "token_embd_norm.bias": (288,),
     },
-    layers=(
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-    ),
+    layers=(_LAYER,) * 5,
 )

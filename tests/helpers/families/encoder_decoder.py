@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family
 
 _LAYER = {
     "enc.attn_norm.weight": (224,),
@@ -35,7 +35,7 @@ _LAYER = {
 FAMILY = Family(
     architecture="t5",
     keys={
-        "vocab_size": ("u32", 1999),
+        "vocab_size": ("u32", VOCABULARY),
         "block_count": ("u32", 3),
         "context_length": ("u32", 2048),
         "embedding_length": ("u32", 224),
@@ -49,13 +49,9 @@ FAMILY = Family(
         "attention.relative_buckets_count": ("u32", 24),
     },
     outer={
-        "token_embd.weight": (224, 1999),
+        "token_embd.weight": (224, VOCABULARY),
         "enc.output_norm.weight": (224,),
         "dec.output_norm.weight": (224,),
     },
-    layers=(
-        _LAYER,
-        _LAYER,
-        _LAYER,
-    ),
+    layers=(_LAYER,) * 3,
 )

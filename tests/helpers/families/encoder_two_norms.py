@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import VOCABULARY, Family, base_keys
+from tests.helpers.families.family import VOCABULARY, Family, base_keys, feed_forward
 
 _LAYER = {
     "attn_q.weight": (288, 288),
@@ -21,9 +21,7 @@ _LAYER = {
     "attn_output_norm.bias": (288,),
     "attn_norm_2.weight": (288,),
     "attn_norm_2.bias": (288,),
-    "ffn_up.weight": (288, 608),
-    "ffn_gate.weight": (288, 608),
-    "ffn_down.weight": (608, 288),
+    **feed_forward(norm=False),
     "ffn_down.bias": (288,),
     "layer_output_norm.weight": (288,),
     "layer_output_norm.bias": (288,),

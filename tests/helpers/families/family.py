@@ -64,29 +64,38 @@ Keys: TypeAlias = dict[str, tuple[str, Any]]
 def base_keys(
     *,
     layers: int,
-    heads: int,
-    kv_heads: int,
+    heads: int | Sequence[int],
+    kv_heads: int | Sequence[int],
     head: int,
+    value: int | None = None,
     width: int = 288,
-    hidden: int = 608,
+    hidden: int | Sequence[int] = 608,
     context: int = 65536,
     rope: int | None = None,
 ) -> Keys:
-    """Return the keys that nearly every architecture has; ``rope`` is ``head`` if not given."""
+    """Return the keys that nearly every architecture has.
+
+    Counts are of all layers, or one a layer. ``value``, the length of a value head, and ``rope``
+    are ``head`` if not given.
+    """
     return {
         "vocab_size": ("u32", VOCABULARY),
         "block_count": ("u32", layers),
         "context_length": ("u32", context),
         "embedding_length": ("u32", width),
-        "feed_forward_length": ("u32", hidden),
-        "attention.head_count": ("u32", heads),
-        "attention.head_count_kv": ("u32", kv_heads),
+        "feed_forward_length": _count(hidden),
+        "attention.head_count": _count(heads),
+        "attention.head_count_kv": _count(kv_heads),
         "attention.key_length": ("u32", head),
-        "attention.value_length": ("u32", head),
+        "attention.value_length": ("u32", head if value is None else value),
         "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
         "attention.layer_norm_epsilon": ("f32", 1e-05),
         "rope.dimension_count": ("u32", head if rope is None else rope),
     }
+
+
+def _count(value: int | Sequence[int]) -> tuple[str, Any]:
+    return ("u32", value) if isinstance(value, int) else ("[i32]", list(value))
 
 
 def attention(query: int, keys: int, *, width: int = 288) -> Shapes:

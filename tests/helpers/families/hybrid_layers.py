@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys, feed_forward
 
 _COMMON = {
     "attn_norm.weight": (288,),
-    "ffn_norm.weight": (288,),
-    "ffn_gate.weight": (288, 608),
-    "ffn_down.weight": (608, 288),
-    "ffn_up.weight": (288, 608),
+    **feed_forward(),
 }
 _FIRST = {
     **_COMMON,
@@ -40,18 +37,7 @@ _THIRD = {
 FAMILY = Family(
     architecture="granitehybrid",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 7),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 9),
-        "attention.head_count_kv": ("[i32]", [0, 0, 3, 0, 0, 9, 0]),
-        "attention.key_length": ("u32", 32),
-        "attention.value_length": ("u32", 32),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 32),
+        **base_keys(layers=7, heads=9, kv_heads=[0, 0, 3, 0, 0, 9, 0], head=32),
         "ssm.conv_kernel": ("u32", 4),
         "ssm.inner_size": ("u32", 576),
         "ssm.state_size": ("u32", 48),
@@ -62,14 +48,6 @@ FAMILY = Family(
         "residual_scale": ("f32", 1.0),
         "logit_scale": ("f32", 1.0),
     },
-    outer={"token_embd.weight": (288, 1999), "output_norm.weight": (288,)},
-    layers=(
-        _FIRST,
-        _FIRST,
-        _SECOND,
-        _FIRST,
-        _FIRST,
-        _THIRD,
-        _FIRST,
-    ),
+    outer={"token_embd.weight": (288, VOCABULARY), "output_norm.weight": (288,)},
+    layers=(_FIRST, _FIRST, _SECOND, _FIRST, _FIRST, _THIRD, _FIRST),
 )

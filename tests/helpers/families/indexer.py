@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys, feed_forward, routed
 
 _COMMON = {
     "attn_norm.weight": (288,),
@@ -21,38 +21,13 @@ _COMMON = {
     "indexer.k_norm.weight": (128,),
     "indexer.attn_q_b.weight": (160, 384),
 }
-_FIRST = {
-    **_COMMON,
-    "ffn_gate.weight": (288, 608),
-    "ffn_down.weight": (608, 288),
-    "ffn_up.weight": (288, 608),
-}
-_SECOND = {
-    **_COMMON,
-    "ffn_gate_inp.weight": (288, 7),
-    "ffn_gate_exps.weight": (288, 96, 7),
-    "ffn_down_exps.weight": (96, 288, 7),
-    "ffn_up_exps.weight": (288, 96, 7),
-    "ffn_gate_shexp.weight": (288, 96),
-    "ffn_down_shexp.weight": (96, 288),
-    "ffn_up_shexp.weight": (288, 96),
-}
+_FIRST = {**_COMMON, **feed_forward(norm=False)}
+_SECOND = {**_COMMON, **routed(96, 7, shared=True)}
 
 FAMILY = Family(
     architecture="glm-dsa",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 5),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 5),
-        "attention.head_count_kv": ("u32", 1),
-        "attention.key_length": ("u32", 224),
-        "attention.value_length": ("u32", 192),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 32),
+        **base_keys(layers=5, heads=5, kv_heads=1, head=224, value=192, rope=32),
         "attention.key_length_mla": ("u32", 96),
         "attention.value_length_mla": ("u32", 64),
         "attention.kv_lora_rank": ("u32", 192),
@@ -66,12 +41,6 @@ FAMILY = Family(
         "attention.indexer.key_length": ("u32", 128),
         "attention.indexer.top_k": ("u32", 300),
     },
-    outer={"token_embd.weight": (288, 1999), "output_norm.weight": (288,)},
-    layers=(
-        _FIRST,
-        _FIRST,
-        _FIRST,
-        _SECOND,
-        _SECOND,
-    ),
+    outer={"token_embd.weight": (288, VOCABULARY), "output_norm.weight": (288,)},
+    layers=(_FIRST,) * 3 + (_SECOND,) * 2,
 )

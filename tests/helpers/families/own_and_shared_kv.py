@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys, feed_forward
 
 _COMMON = {
     "attn_norm.weight": (224,),
@@ -21,9 +21,7 @@ _FIRST = {
     "attn_output.weight": (384, 224),
     "attn_q_norm.weight": (64,),
     "attn_k_norm.weight": (64,),
-    "ffn_gate.weight": (224, 352),
-    "ffn_up.weight": (224, 352),
-    "ffn_down.weight": (352, 224),
+    **feed_forward(352, width=224, norm=False),
     "attn_v.weight": (224, 192),
 }
 _SECOND = {
@@ -33,9 +31,7 @@ _SECOND = {
     "attn_output.weight": (768, 224),
     "attn_q_norm.weight": (128,),
     "attn_k_norm.weight": (128,),
-    "ffn_gate.weight": (224, 352),
-    "ffn_up.weight": (224, 352),
-    "ffn_down.weight": (352, 224),
+    **feed_forward(352, width=224, norm=False),
     "attn_v.weight": (224, 128),
 }
 _THIRD = {
@@ -43,9 +39,7 @@ _THIRD = {
     "attn_q.weight": (224, 384),
     "attn_output.weight": (384, 224),
     "attn_q_norm.weight": (64,),
-    "ffn_gate.weight": (224, 704),
-    "ffn_up.weight": (224, 704),
-    "ffn_down.weight": (704, 224),
+    **feed_forward(704, width=224, norm=False),
     "attn_k_norm.weight": (64,),
     "attn_v.weight": (224, 192),
     "attn_k.weight": (224, 192),
@@ -55,9 +49,7 @@ _FOURTH = {
     "attn_q.weight": (224, 768),
     "attn_output.weight": (768, 224),
     "attn_q_norm.weight": (128,),
-    "ffn_gate.weight": (224, 704),
-    "ffn_up.weight": (224, 704),
-    "ffn_down.weight": (704, 224),
+    **feed_forward(704, width=224, norm=False),
     "attn_k_norm.weight": (128,),
     "attn_v.weight": (224, 128),
     "attn_k.weight": (224, 128),
@@ -66,18 +58,14 @@ _FOURTH = {
 FAMILY = Family(
     architecture="gemma4",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 9),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 224),
-        "feed_forward_length": ("[i32]", [352, 352, 352, 352, 352, 704, 704, 704, 704]),
-        "attention.head_count": ("u32", 6),
-        "attention.head_count_kv": ("[i32]", [3, 3, 1, 3, 1, 3, 1, 3, 1]),
-        "attention.key_length": ("u32", 128),
-        "attention.value_length": ("u32", 128),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 128),
+        **base_keys(
+            layers=9,
+            heads=6,
+            kv_heads=[3, 3, 1, 3, 1, 3, 1, 3, 1],
+            head=128,
+            width=224,
+            hidden=[352, 352, 352, 352, 352, 704, 704, 704, 704],
+        ),
         "attention.key_length_swa": ("u32", 64),
         "attention.value_length_swa": ("u32", 64),
         "attention.shared_kv_layers": ("u32", 4),
@@ -90,22 +78,12 @@ FAMILY = Family(
         "rope.dimension_count_swa": ("u32", 64),
     },
     outer={
-        "token_embd.weight": (224, 1999),
-        "per_layer_token_embd.weight": (288, 1999),
+        "token_embd.weight": (224, VOCABULARY),
+        "per_layer_token_embd.weight": (288, VOCABULARY),
         "per_layer_model_proj.weight": (224, 288),
         "per_layer_proj_norm.weight": (32,),
         "output_norm.weight": (224,),
         "rope_freqs.weight": (64,),
     },
-    layers=(
-        _FIRST,
-        _FIRST,
-        _SECOND,
-        _FIRST,
-        _SECOND,
-        _THIRD,
-        _FOURTH,
-        _THIRD,
-        _FOURTH,
-    ),
+    layers=(_FIRST, _FIRST, _SECOND, _FIRST, _SECOND, _THIRD, _FOURTH, _THIRD, _FOURTH),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys
 
 _COMMON = {
     "attn_norm.weight": (288,),
@@ -38,18 +38,7 @@ _SECOND = {**_COMMON, "time_mix_v1.weight": (288, 32), "time_mix_v2.weight": (32
 FAMILY = Family(
     architecture="rwkv7",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 5),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 0),
-        "attention.head_count_kv": ("u32", 3),
-        "attention.key_length": ("u32", 48),
-        "attention.value_length": ("u32", 48),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 48),
+        **base_keys(layers=5, heads=0, kv_heads=3, head=48),
         "wkv.head_size": ("u32", 96),
         "attention.decay_lora_rank": ("u32", 32),
         "attention.iclr_lora_rank": ("u32", 64),
@@ -57,18 +46,12 @@ FAMILY = Family(
         "attention.gate_lora_rank": ("u32", 96),
     },
     outer={
-        "token_embd.weight": (288, 1999),
+        "token_embd.weight": (288, VOCABULARY),
         "token_embd_norm.weight": (288,),
         "token_embd_norm.bias": (288,),
         "output_norm.weight": (288,),
         "output_norm.bias": (288,),
-        "output.weight": (288, 1999),
+        "output.weight": (288, VOCABULARY),
     },
-    layers=(
-        _FIRST,
-        _SECOND,
-        _SECOND,
-        _SECOND,
-        _SECOND,
-    ),
+    layers=(_FIRST, _SECOND, _SECOND, _SECOND, _SECOND),
 )

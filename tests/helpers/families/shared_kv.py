@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, attention, base_keys, feed_forward
 
 _LAYER = {
-    "attn_norm.weight": (224,),
-    "attn_q.weight": (224, 448),
-    "attn_k.weight": (224, 64),
-    "attn_v.weight": (224, 64),
-    "attn_output.weight": (448, 224),
+    **attention(448, 64, width=224),
     "attn_q_norm.weight": (64,),
     "attn_k_norm.weight": (64,),
     "post_attention_norm.weight": (224,),
-    "ffn_norm.weight": (224,),
-    "ffn_gate.weight": (224, 352),
-    "ffn_up.weight": (224, 352),
-    "ffn_down.weight": (352, 224),
+    **feed_forward(352, width=224),
     "post_ffw_norm.weight": (224,),
     "inp_gate.weight": (224, 256),
     "proj.weight": (256, 224),
@@ -34,18 +27,7 @@ _LAYER = {
 FAMILY = Family(
     architecture="gemma3n",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 23),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 224),
-        "feed_forward_length": ("u32", 352),
-        "attention.head_count": ("u32", 7),
-        "attention.head_count_kv": ("u32", 1),
-        "attention.key_length": ("u32", 64),
-        "attention.value_length": ("u32", 64),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 64),
+        **base_keys(layers=23, heads=7, kv_heads=1, head=64, width=224, hidden=352),
         "attention.sliding_window": ("u32", 300),
         "attention.sliding_window_pattern": (
             "[bool]",
@@ -78,7 +60,7 @@ FAMILY = Family(
         "embedding_length_per_layer_input": ("u32", 32),
     },
     outer={
-        "token_embd.weight": (224, 1999),
+        "token_embd.weight": (224, VOCABULARY),
         "altup_proj.weight": (224, 224, 3),
         "altup_unembd_proj.weight": (224, 224, 3),
         "per_layer_token_embd.weight": (5888, 1999),
@@ -86,29 +68,5 @@ FAMILY = Family(
         "per_layer_proj_norm.weight": (256,),
         "output_norm.weight": (224,),
     },
-    layers=(
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-        _LAYER,
-    ),
+    layers=(_LAYER,) * 23,
 )

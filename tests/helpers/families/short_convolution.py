@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, base_keys, feed_forward
 
 _COMMON = {
-    "ffn_norm.weight": (288,),
-    "ffn_gate.weight": (288, 608),
-    "ffn_down.weight": (608, 288),
-    "ffn_up.weight": (288, 608),
+    **feed_forward(),
     "attn_norm.weight": (288,),
 }
 _FIRST = {
@@ -30,28 +27,9 @@ _SECOND = {
 FAMILY = Family(
     architecture="lfm2",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 7),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("u32", 608),
-        "attention.head_count": ("u32", 9),
-        "attention.head_count_kv": ("[i32]", [0, 0, 3, 0, 3, 0, 0]),
-        "attention.key_length": ("u32", 32),
-        "attention.value_length": ("u32", 32),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 32),
+        **base_keys(layers=7, heads=9, kv_heads=[0, 0, 3, 0, 3, 0, 0], head=32),
         "shortconv.l_cache": ("u32", 4),
     },
-    outer={"token_embd.weight": (288, 1999), "token_embd_norm.weight": (288,)},
-    layers=(
-        _FIRST,
-        _FIRST,
-        _SECOND,
-        _FIRST,
-        _SECOND,
-        _FIRST,
-        _FIRST,
-    ),
+    outer={"token_embd.weight": (288, VOCABULARY), "token_embd_norm.weight": (288,)},
+    layers=(_FIRST, _FIRST, _SECOND, _FIRST, _SECOND, _FIRST, _FIRST),
 )

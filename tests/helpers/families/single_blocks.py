@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.helpers.families.family import Family
+from tests.helpers.families.family import VOCABULARY, Family, attention, base_keys
 
 _FIRST = {
     "attn_norm.weight": (288,),
@@ -16,44 +16,24 @@ _FIRST = {
     "ssm_conv1d.bias": (864,),
 }
 _SECOND = {"attn_norm.weight": (288,), "ffn_down.weight": (608, 288), "ffn_up.weight": (288, 608)}
-_THIRD = {
-    "attn_norm.weight": (288,),
-    "attn_q.weight": (288, 576),
-    "attn_k.weight": (288, 192),
-    "attn_v.weight": (288, 192),
-    "attn_output.weight": (576, 288),
-}
+_THIRD = attention(576, 192)
 
 FAMILY = Family(
     architecture="nemotron_h",
     keys={
-        "vocab_size": ("u32", 1999),
-        "block_count": ("u32", 8),
-        "context_length": ("u32", 65536),
-        "embedding_length": ("u32", 288),
-        "feed_forward_length": ("[i32]", [0, 608, 0, 608, 0, 0, 608, 608]),
-        "attention.head_count": ("u32", 9),
-        "attention.head_count_kv": ("[i32]", [0, 0, 3, 0, 0, 3, 0, 0]),
-        "attention.key_length": ("u32", 64),
-        "attention.value_length": ("u32", 64),
-        "attention.layer_norm_rms_epsilon": ("f32", 1e-05),
-        "attention.layer_norm_epsilon": ("f32", 1e-05),
-        "rope.dimension_count": ("u32", 64),
+        **base_keys(
+            layers=8,
+            heads=9,
+            kv_heads=[0, 0, 3, 0, 0, 3, 0, 0],
+            head=64,
+            hidden=[0, 608, 0, 608, 0, 0, 608, 608],
+        ),
         "ssm.conv_kernel": ("u32", 4),
         "ssm.inner_size": ("u32", 576),
         "ssm.state_size": ("u32", 48),
         "ssm.time_step_rank": ("u32", 18),
         "ssm.group_count": ("u32", 3),
     },
-    outer={"token_embd.weight": (288, 1999), "output_norm.weight": (288,)},
-    layers=(
-        _FIRST,
-        _SECOND,
-        _THIRD,
-        _SECOND,
-        _FIRST,
-        _THIRD,
-        _SECOND,
-        _SECOND,
-    ),
+    outer={"token_embd.weight": (288, VOCABULARY), "output_norm.weight": (288,)},
+    layers=(_FIRST, _SECOND, _THIRD, _SECOND, _FIRST, _THIRD, _SECOND, _SECOND),
 )
