@@ -84,7 +84,7 @@ APP_TABLE: Final[tuple[Setting, ...]] = (
         "app",
         "Chat",
         "Send with",
-        "Key that sends the draft; the other one breaks the line.",
+        "Key that sends a message, also one that is edited. Shift+Enter or Enter breaks the line.",
         "choice",
         "enter",
         "now",
