@@ -156,10 +156,7 @@ def test_a48_reply_fills_its_own_chat_while_another_is_on_screen(
 ) -> None:
     fake_script(replies=["short", LONG], decode_per_s=600)
     program = open_program(model).ready()
-    program.send("First chat")
-    program.answered()
-    first = program.app.controller.conversation
-    assert first is not None
+    first = program.answered_chat("First chat")
     program.app.window.sidebar.new_chat_requested.emit()
     program.until(lambda: program.app.controller.conversation is None)
     program.send("Second chat")
@@ -242,10 +239,7 @@ def test_new_chat_takes_its_settings_with_the_first_message(
     fake_script(replies=["ok"])
     program = open_program(model).ready()
     program.app.controller.set_chat_values("Be brief", "Precise", {"temperature": 0.2})
-    program.send("Hello")
-    program.answered()
-    conversation = program.app.controller.conversation
-    assert conversation is not None
+    conversation = program.answered_chat("Hello")
     assert conversation.system_prompt == "Be brief"
     assert conversation.preset == "Precise"
     assert dict(conversation.sampling) == {"temperature": 0.2}
@@ -317,10 +311,7 @@ def test_chat_of_another_model_offers_it(
 ) -> None:
     fake_script(replies=["ok"])
     program = open_program(model).ready()
-    program.send("Hello")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("Hello")
     other = tmp_path / "Other-2B-Q8_0.gguf"
     other.write_bytes(b"fake")
     program.app.window.sidebar.new_chat_requested.emit()

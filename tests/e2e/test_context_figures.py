@@ -48,10 +48,7 @@ def test_panel_and_gauge_tell_one_figure_of_a_chat_that_was_interrupted(
     open_program: Open, tiny: Path
 ) -> None:
     program = open_program(tiny).ready()
-    program.send("Hello")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("Hello")
     leaf = program.app.controller.path[-1].id
 
     def interrupted(store: ConversationStore) -> Message:

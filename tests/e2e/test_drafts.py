@@ -44,10 +44,7 @@ def test_a_new_chats_draft_outlives_a_look_at_another_chat(
 ) -> None:
     fake_script(replies=["ok"])
     program = open_program(model).ready()
-    program.send("Hello")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("Hello")
     composer = program.app.window.chat.composer
     program.app.window.sidebar.new_chat_requested.emit()
     program.until(lambda: program.app.controller.conversation is None)
@@ -64,10 +61,7 @@ def test_a_draft_that_was_emptied_stays_empty(
 ) -> None:
     fake_script(replies=["ok"])
     program = open_program(model).ready()
-    program.send("Hello")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("Hello")
 
     def kept() -> str:
         found = program.read(lambda store: store.get(chat.id))

@@ -66,10 +66,7 @@ def test_a_replys_record_is_shown_and_left_again(open_program: Open, tiny: Path)
 
 def test_a_chat_without_its_model_shows_its_last_record(open_program: Open, tiny: Path) -> None:
     program = open_program(tiny).ready()
-    program.send("Hello")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("Hello")
     program.close()
     tiny.unlink()
     again = open_program().ready()  # the starter model, in place of the one that is gone

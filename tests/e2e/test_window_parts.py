@@ -69,10 +69,7 @@ def test_draft_is_kept_with_its_chat(
 ) -> None:
     fake_script(replies=["ok"])
     program = open_program(model).ready()
-    program.send("First")
-    program.answered()
-    chat = program.app.controller.conversation
-    assert chat is not None
+    chat = program.answered_chat("First")
     composer = program.app.window.chat.composer
     composer.set_text("half a thought")
     program.app.window.sidebar.new_chat_requested.emit()

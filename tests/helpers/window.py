@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from PySide6.QtWidgets import QApplication
 
 from app.data.conversations import ConversationStore
+from app.data.records import Conversation
 from app.paths import Paths, default_paths
 from app.ui.application import Application
 
@@ -70,6 +71,14 @@ class Program:
         """Wait for the end of the reply, and until it was read back from the store."""
         self.until(lambda: not self.app.controller.runner.is_running)
         self.until(lambda: self.is_answered)
+
+    def answered_chat(self, text: str) -> Conversation:
+        """Send a message, wait for its reply and return the chat they are in."""
+        self.send(text)
+        self.answered()
+        chat = self.app.controller.conversation
+        assert chat is not None
+        return chat
 
     def written(self) -> int:
         """Return how many characters of the running reply there are."""
