@@ -15,6 +15,9 @@ from tests.helpers.transcript_probe import seen
 from tests.helpers.transcript_samples import conversation
 
 
+_EVER_MS = 600_000  # what stood there is drawn over soon, else, on a busy machine
+
+
 def _chat(count: int) -> list[MessageView]:
     return [
         MessageView(f"m{i}", "assistant" if i % 2 else "user", f"message {i}") for i in range(count)
@@ -68,6 +71,7 @@ def test_the_last_words_come_first(qtbot: QtBot, slow_view: Transcript) -> None:
 def test_what_stood_there_stays_in_sight_until_all_of_the_new_is(
     qtbot: QtBot, slow_view: Transcript
 ) -> None:
+    slow_view._curtain._late.setInterval(_EVER_MS)
     slow_view.set_messages(_chat(300))
     assert not slow_view.viewport().updatesEnabled()
     qtbot.waitUntil(slow_view.viewport().updatesEnabled)
@@ -131,6 +135,7 @@ def test_finding_a_text_does_not_wait_for_its_turn(slow_view: Transcript) -> Non
 def test_finding_a_text_far_away_shows_its_row_alone_at_first(
     qtbot: QtBot, slow_view: Transcript
 ) -> None:
+    slow_view._curtain._late.setInterval(_EVER_MS)
     slow_view.set_messages(_chat(300))
     qtbot.waitUntil(lambda: not slow_view._stage._idle.isActive())
     slow_view.reveal_text("m101", "message 101")
