@@ -14,7 +14,6 @@ from app.ui.transcript.view import Transcript
 from tests.helpers.transcript_probe import seen
 from tests.helpers.transcript_samples import conversation
 
-
 _EVER_MS = 600_000  # what stood there is drawn over soon, else, on a busy machine
 
 
