@@ -33,9 +33,10 @@ def overflow_of(
     choices += larger
     sentence = _sentence(fit)
     if fit.problem is not None and model is not None and not larger:
-        sentence += " " + _tr(
-            "It was trained for {0}: shorten what is sent, or choose another model."
-        ).format(grouped(model.n_ctx_train or model.n_ctx))
+        told = _tr("It was trained for {0}: shorten what is sent, or choose another model.")
+        if model.n_ctx >= model.n_ctx_train:
+            told = _tr("It was trained for no more: shorten what is sent, or choose another model.")
+        sentence += " " + told.format(grouped(model.n_ctx_train))
         choices.append(Choice("model", _tr("Choose another model")))
     if has_chat and fit.problem != "message_too_long":
         choices.append(Choice("summary", _tr("New chat with a summary")))

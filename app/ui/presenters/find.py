@@ -93,6 +93,7 @@ class FindPresenter(QObject):
         self._steps.clear()
         self._is_seeking = False
         self._slices.cancel()
+        self._transcript.places.leave()
 
     @Slot()
     def _on_finished(self) -> None:

@@ -94,7 +94,9 @@ class EditorRow(QWidget):
         key = self._host.send_key
         own = self._entry is not None and self._entry.view.role == "user"
         text = self.tr("%1 sends") if own else self.tr("%1 saves")
-        self.hint.setText(f"{text.replace('%1', send_name(key))}, {line_hint(key)}")
+        short = text.replace("%1", send_name(key))
+        self.hint.setText(f"{short}, {line_hint(key)}")
+        self.hint.set_short(short)
         self.save_button.setToolTip(send_name(key))
 
     def unbind(self) -> None:

@@ -132,6 +132,10 @@ class FormulaRow(QWidget):
         self.update()
         return 0
 
+    def unmark(self) -> None:
+        """Be drawn as it is."""
+        self.select_text("")
+
     def selected_plain(self) -> str:
         """Return the formula's source."""
         return self._formula.text

@@ -152,6 +152,13 @@ class Places:
         self._navigator.set_current(message_id)
         return found is not None
 
+    def leave(self) -> None:
+        """Mark no formula any more; text stays selected, to be copied."""
+        if self._selected is not None and isValid(self._selected):
+            unmark = getattr(self._selected, "unmark", None)
+            if unmark is not None:
+                unmark()
+
     def _row_of(self, entry: Entry, needle: str, number: int) -> tuple[Row, int] | None:
         """Return the row of a place and which of the row's places it is."""
         if not needle:

@@ -74,6 +74,8 @@ def test_where_nothing_helps_it_is_said_what_to_do() -> None:
         "reply; the model has 4,096. It was trained for 5,000: shorten what is sent, or choose "
         "another model."
     )
+    found = overflow_of(TOO_LONG, _model(4096, 4096), blocked=True, has_chat=False)
+    assert "the model has 4,096. It was trained for no more: shorten" in found.text
 
 
 @pytest.mark.parametrize(

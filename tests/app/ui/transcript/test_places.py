@@ -201,6 +201,12 @@ def test_formulas_are_one_place_each_and_are_marked(qtbot: QtBot, view: Transcri
         "\ufffc",
         "alpha",
     ]
+    view.places.leave()
+    assert _selection(view)[0] == "alpha"  # text stays selected, to be copied
+    assert view.places.show("a", "alpha", 5)
+    assert [row for row in widgets(view, FormulaRow) if row._is_marked]
+    view.places.leave()
+    assert not any(row._is_marked for row in widgets(view, FormulaRow))
     assert not view.places.show("a", "alpha", 8)
     assert not any(row._is_marked for row in widgets(view, FormulaRow))
 
