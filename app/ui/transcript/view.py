@@ -359,8 +359,12 @@ class Transcript(QAbstractScrollArea):
     @Slot()
     def _on_theme_changed(self) -> None:
         self._flow.keep_place(self.viewport().height(), by_share=True)
-        self._style = Style(self._themes.theme)
-        self._flow.rescale(self._themes.theme.scale, self._style.px(22))
+        before, self._style = self._style, Style(self._themes.theme)
+        if before.theme.scale == self._themes.theme.scale:  # other colours leave heights alone
+            for row in self._stage.pool.used:
+                row.invalidate()
+        else:
+            self._flow.rescale(self._themes.theme.scale, self._style.px(22))
         self._stage.pool.restyle()
         self._stage.column = column_for(self.viewport().width(), self._column_width, self._style)
         self._end_button.update()

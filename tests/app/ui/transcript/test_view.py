@@ -154,6 +154,43 @@ def test_theme_and_text_size_change_at_once(
     assert view.content_height() > height * 1.3
 
 
+def test_a_theme_measures_what_is_on_screen_and_a_text_size_everything(
+    qtbot: QtBot, view: Transcript, themes: ThemeManager
+) -> None:
+    view.set_messages(conversation(60))
+    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    view.verticalScrollBar().setValue(0)
+    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    width = view._stage.column.width()
+    rows = [row for entry in view._flow.entries.made() for row in entry.rows]
+    far = [row for row in rows if row.widget is None and row.measured_width == width]
+    assert far
+    height = view.content_height()
+    themes.set_mode("light")
+    assert all(row.measured_width == width for row in far)
+    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    assert view.content_height() == height
+    themes.set_text_size(150)
+    assert not any(row.measured_width == width for row in far if row.widget is None)
+
+
+def test_rows_beside_the_view_come_into_it_in_the_theme_in_force(
+    qtbot: QtBot, view: Transcript, themes: ThemeManager
+) -> None:
+    view.set_messages(conversation(60))
+    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    themes.set_mode("light")
+    view.verticalScrollBar().setValue(view.verticalScrollBar().value() - 600)
+    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    found = set()
+    for text in widgets(view, TextRow):
+        first = text.document().firstBlock().begin()
+        if not first.atEnd():
+            found.add(first.fragment().charFormat().foreground().color().name())
+    assert found <= {themes.theme.css(token) for token in ("ink", "dim", "faint", "accent")}
+    assert themes.theme.css("ink") in found
+
+
 def test_update_replaces_text_note_and_figures(view: Transcript) -> None:
     view.set_messages([_live("Half a")])
     view.update_message(
