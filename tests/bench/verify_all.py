@@ -23,8 +23,9 @@ from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.memory import memory_plan
 from gguf_tools.settings import LoadSettings, refusal
-from tests.helpers.engine_dry_runs import Asked, Ran, dry_runs, rpc_server
+from tests.helpers.engine_dry_runs import Asked, Ran, dry_runs
 from tests.helpers.families import write_families
+from tests.helpers.rpc_server import rpc_server
 from tests.helpers.sparse_models import unpack_sparse
 
 CONTEXTS = (512, 4096, 32768, 5003)
@@ -212,14 +213,14 @@ def main() -> int:
     parsed = parser.parse_args()
     ways = choices(full=parsed.full)
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, rpc_server() as endpoint:
+    with tempfile.TemporaryDirectory() as folder, rpc_server() as server:
         files = unpack_sparse(Path(folder))
         families = write_families(Path(folder) / "families")
         files |= {f"family {name}": path for name, path in families.items()}
         names = [name for name in files if not parsed.only or name in parsed.only]
 
         def work(name: str) -> list[Tally]:
-            return list(run_model(name, files[name], ways, endpoint))
+            return list(run_model(name, files[name], ways, server.endpoint))
 
         tallies: list[Tally] = []
         with ThreadPoolExecutor(parsed.jobs) as pool:

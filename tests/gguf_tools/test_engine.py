@@ -13,7 +13,8 @@ from gguf_tools.facts import read_facts
 from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.settings import engine_settings
 from tests.bench.verify_all import SPLIT, Tally, as_load, choices, judge
-from tests.helpers.engine_dry_runs import dry_runs, rpc_server
+from tests.helpers.engine_dry_runs import dry_runs
+from tests.helpers.rpc_server import rpc_server
 from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.sparse_models import unpack_sparse
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
@@ -61,8 +62,8 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    with rpc_server() as address:
-        yield address
+    with rpc_server() as server:
+        yield server.endpoint
 
 
 def _path(name: str, folder: Path, sparse: dict[str, Path]) -> Path:
@@ -129,7 +130,7 @@ def test_plan_over_two_devices(
     tally = Tally(name, held, trust_of(shape))
     allowed = {0}
     with rpc_server() as second:
-        for ran in dry_runs(path, ways, f"{endpoint},{second}"):
+        for ran in dry_runs(path, ways, f"{endpoint},{second.endpoint}"):
             judge(tally, facts, TWO, ran)
             if held == "all":
                 # A dry run forgets that a layer's first norm belongs to the layer's device, so it

@@ -14,8 +14,9 @@ from gguf_tools.facts import read_facts
 from gguf_tools.machine import cpu_only
 from gguf_tools.settings import refusal
 from tests.bench.verify_all import SPLIT, Tally, as_load, judge
-from tests.helpers.engine_dry_runs import Asked, dry_runs, rpc_server
+from tests.helpers.engine_dry_runs import Asked, dry_runs
 from tests.helpers.families import FAMILIES
+from tests.helpers.rpc_server import rpc_server
 
 _WAYS = (
     Asked(context=4096, ubatch=512, cache="f16", sequences=1, outputs=1, flash="on"),
@@ -27,8 +28,8 @@ _WAYS = (
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
-    with rpc_server() as address:
-        yield address
+    with rpc_server() as server:
+        yield server.endpoint
 
 
 @pytest.mark.parametrize("place", ["cpu", "split"])

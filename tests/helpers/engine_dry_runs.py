@@ -2,7 +2,7 @@
 
 `dry_runs` starts a child that loads a file without its weights and creates one context after the
 other; where an assertion of the engine ends it, another child goes on behind that place. Layers
-are offloaded to a device over RPC, a server of this machine that stands in for a GPU.
+are offloaded to a device over RPC (`tests.helpers.rpc_server`), which stands in for a GPU.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Asked", "Ran", "dry_runs", "rpc_server"]
+from tests.helpers.rpc_server import load_engine
+
+__all__ = ["Asked", "Ran", "dry_runs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,72 +79,11 @@ def _root() -> Path:
     return Path(__file__).resolve().parents[2]
 
 
-@contextmanager
-def rpc_server() -> Iterator[str]:
-    """Run a server with this machine's processor as its device; yield its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        endpoint = f"127.0.0.1:{probe.getsockname()[1]}"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.engine_dry_runs", "serve", endpoint],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": str(_root())},
-    )
-    try:
-        _wait(endpoint, server)
-        yield endpoint
-    finally:
-        server.kill()
-        server.wait()
-
-
-def _wait(endpoint: str, server: subprocess.Popen[bytes]) -> None:
-    host, port = endpoint.split(":")
-    for _ in range(1200):  # a machine under load takes its time
-        if server.poll() is not None:
-            break
-        try:
-            socket.create_connection((host, int(port)), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise RuntimeError("the RPC server did not start")
-
-
 # --- in the child
 
 
-def _library() -> Any:
-    """Return a handle through which the functions of ggml are found as well.
-
-    Opening those libraries by their own names would load them once more, with registries of
-    devices of their own.
-    """
-    import llama_cpp
-    from llama_cpp._ctypes_extensions import load_shared_library
-
-    return load_shared_library("llama", Path(llama_cpp.__file__).parent / "lib")
-
-
-def _serve(endpoint: str) -> None:
-    library = _library()
-    library.ggml_backend_dev_by_type.restype = ctypes.c_void_p
-    library.ggml_backend_dev_by_type.argtypes = [ctypes.c_int]
-    devices = (ctypes.c_void_p * 1)(library.ggml_backend_dev_by_type(0))
-    library.ggml_backend_rpc_start_server.argtypes = [
-        ctypes.c_char_p,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-        ctypes.c_size_t,
-        ctypes.c_void_p,
-    ]
-    library.ggml_backend_rpc_start_server(endpoint.encode(), None, 1, 1, devices)
-
-
 def _join(endpoint: str) -> None:
-    library = _library()
+    library = load_engine()
     library.ggml_backend_rpc_add_server.restype = ctypes.c_void_p
     library.ggml_backend_rpc_add_server.argtypes = [ctypes.c_char_p]
     library.ggml_backend_register.argtypes = [ctypes.c_void_p]
@@ -193,14 +131,11 @@ def _run(path: str, asked: Sequence[Asked]) -> None:
 
 
 def _main() -> None:
-    first, endpoint = sys.argv[1:3]
-    if first == "serve":
-        _serve(endpoint)
-        return
+    path, endpoint = sys.argv[1:3]
     asked = [Asked(**item) for item in json.load(sys.stdin)]
     for address in filter(None, endpoint.split(",")):
         _join(address)
-    _run(first, asked)
+    _run(path, asked)
 
 
 if __name__ == "__main__":

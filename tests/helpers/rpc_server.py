@@ -71,7 +71,7 @@ def rpc_server(
 
 def _wait(endpoint: str, process: subprocess.Popen[bytes]) -> None:
     host, port = endpoint.split(":")
-    for _ in range(400):
+    for _ in range(1200):  # a machine under load takes its time
         if process.poll() is not None:
             break
         try:
