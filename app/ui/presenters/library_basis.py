@@ -13,6 +13,7 @@ from inspector.widgets.text import basis_word
 __all__ = ["basis_line", "basis_words"]
 
 _FASTER: Final = 1.02  # of main memory: less is no other figure
+_CACHED: Final = 1.25  # of main memory: less may be what measurements differ by
 
 
 def _tr(text: str, *values: str) -> str:
@@ -55,7 +56,9 @@ def basis_line(
     )
     fastest = format_bandwidth(fastest_bytes_per_s or 0.0)
     if not machine.accelerators and (fastest_bytes_per_s or 0.0) > rate * _FASTER:
-        line += _tr(" · small models up to %1, partly from cache", fastest)
+        is_cached = (fastest_bytes_per_s or 0.0) > rate * _CACHED
+        text = " · small models up to %1, partly from cache" if is_cached else " · small ones %1"
+        line += _tr(text, fastest)
     elif not machine.accelerators and is_lower:
         line += _tr(" · small models may be faster, not measured yet")
     if not machine.accelerators and is_rough and not machine.cpu.measured_busy:

@@ -15,7 +15,9 @@ __all__ = ["LEAST_PX", "MOST_PX", "USUAL_PX", "InspectorEdge", "column_width"]
 USUAL_PX: Final = 392
 """As designed, in design pixels."""
 
-LEAST_PX: Final = 340
+LEAST_PX: Final = 368
+"""Each figure still has room for how it was got beside it."""
+
 MOST_PX: Final = 720
 _GRAB_PX: Final = 6
 _STEP_PX: Final = 16

@@ -41,6 +41,12 @@ def test_the_header_names_what_a_small_model_s_row_rests_on() -> None:
     )
 
 
+def test_what_is_hardly_faster_is_not_said_to_be_the_cache_s() -> None:
+    assert basis_line(machine(14.1e9), 14.5e9) == (
+        "Predicted for Some · main memory 14.1 GB/s measured · small ones 14.5 GB/s"
+    )
+
+
 def test_a_small_model_s_size_that_was_not_measured_is_said_to_be_so() -> None:
     assert basis_line(machine(9.55e9), 9.55e9, is_lower=True) == (
         "Predicted for Some · main memory 9.55 GB/s measured · small models may be faster, "

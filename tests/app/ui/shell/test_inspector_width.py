@@ -22,7 +22,7 @@ from app.ui.theme import ThemeManager
         (600, 900, 600),
         (600, 500, 500),
         (600, 300, USUAL_PX),
-        (350, 900, 350),
+        (380, 900, 380),
         (10, 900, LEAST_PX),
         (9000, 9000, MOST_PX),
     ],
