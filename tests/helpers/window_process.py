@@ -27,7 +27,7 @@ __all__ = ["WindowProcess"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PATIENCE_S = 60.0
-_LEAVE_S = 6.0  # a second, if the machine is not busy
+_LEAVE_S = 10.0  # two at most, where the machine is not busy
 
 
 class WindowProcess:
