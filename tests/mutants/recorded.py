@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.helpers import engine_dry_runs, quantize_dry_runs
+from tests.helpers import engine_dry_runs, quantize_dry_runs, rpc_server
 from tests.helpers.engine_dry_runs import Asked, Ran
 from tests.helpers.quantize_dry_runs import QuantizeRan
+from tests.helpers.rpc_server import RpcServer
 
 __all__ = ["record"]
 
@@ -32,11 +33,11 @@ def _content(path: Path) -> tuple[str, int]:
 
 
 def _record_loads(servers: ExitStack) -> None:
-    ask, serve = engine_dry_runs.dry_runs, engine_dry_runs.rpc_server
+    ask, serve = engine_dry_runs.dry_runs, rpc_server.rpc_server
     known: dict[object, list[Ran]] = {}
     # Before any test, since a test must not leave a process behind that it found not running.
     running = [servers.enter_context(serve()) for _ in range(_MOST_SERVERS)]
-    lent: list[str] = []
+    lent: list[RpcServer] = []
 
     def dry_runs(path: Path, asked: Sequence[Asked], endpoint: str | None = None) -> Iterator[Ran]:
         devices = 0 if endpoint is None else endpoint.count(",") + 1
@@ -46,16 +47,22 @@ def _record_loads(servers: ExitStack) -> None:
         yield from known[key]
 
     @contextmanager
-    def rpc_server() -> Iterator[str]:
-        address = next(item for item in running if item not in lent)
-        lent.append(address)
+    def lend(
+        *, memory_bytes: int | None = None, threads: int = 1, port: int | None = None
+    ) -> Iterator[RpcServer]:
+        if (memory_bytes, threads, port) != (None, 1, None):
+            with serve(memory_bytes=memory_bytes, threads=threads, port=port) as special:
+                yield special
+            return
+        server = next(item for item in running if item not in lent)
+        lent.append(server)
         try:
-            yield address
+            yield server
         finally:
-            lent.remove(address)
+            lent.remove(server)
 
     engine_dry_runs.dry_runs = dry_runs
-    engine_dry_runs.rpc_server = rpc_server
+    rpc_server.rpc_server = lend
 
 
 def _record_variants() -> None:
