@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from gguf_tools.units import counted, format_bytes
+from gguf_tools.units import counted, format_bytes, format_percent
 from inspector.compare.records import ComparisonRecord, Estimate, QualityRecord, VariantRecord
 from inspector.compare.table import VariantRow, memory_returns, sentences, variant_rows
 
@@ -25,6 +25,8 @@ __all__ = [
     "quality_cells",
     "table_cells",
 ]
+
+_VAST: Final = 1e6
 
 HEADS = (
     "variant",
@@ -131,10 +133,17 @@ def quality_cells(row: VariantRow) -> tuple[str, ...]:
 
 
 def estimate_text(estimate: Estimate | None, style: str) -> str:
-    """Return a figure with its standard error."""
+    """Return a figure with its standard error.
+
+    A perplexity of a model that knows nothing has hundreds of digits: it is told by its power of
+    ten.
+    """
     if estimate is None:
         return ""
-    return f"{estimate.value:{style}} ± {estimate.error:{style}}"
+    if abs(estimate.value) >= _VAST:
+        style = ".2e"
+    text = f"{estimate.value:{style}} ± {estimate.error:{style}}"
+    return text.replace("e+", "e").replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def _quality_note(record: ComparisonRecord) -> str:
@@ -187,8 +196,8 @@ def _worst(variant: VariantRecord, quality: QualityRecord) -> Iterator[str]:
         (
             f"{item.kl:.2f}",
             _inline(item.before[-40:]) + " **" + _inline(item.token) + "** " + _inline(item.after),
-            f"{_inline(item.reference_top)} ({item.reference_top_p:.0%})",
-            f"{_inline(item.top)} ({item.top_p:.0%})",
+            f"{_inline(item.reference_top)} ({format_percent(item.reference_top_p)})",
+            f"{_inline(item.top)} ({format_percent(item.top_p)})",
         )
         for item in quality.worst
     ]
@@ -220,7 +229,8 @@ def _quoted(text: str) -> str:
 
 
 def _number(value: float | None, style: str) -> str:
-    return "" if value is None else f"{value:{style}}"
+    text = "" if value is None else f"{value:{style}}"
+    return text.replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def _times(value: float | None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from gguf_tools.units import format_bytes
+from gguf_tools.units import format_bytes, format_percent
 from inspector.compare.records import (
     ComparisonRecord,
     Estimate,
@@ -237,10 +237,10 @@ def _speed(rows: tuple[VariantRow, ...], *, shared: bool) -> Iterator[str]:
     label = max(gaps, key=lambda name: abs(gaps[name]))
     worst = gaps[label]
     if round(abs(worst), 2) <= _NEAR:
-        yield f"Decode follows the bytes within {abs(worst):.0%}."
+        yield f"Decode follows the bytes within {format_percent(abs(worst))}."
         return
     word = "faster" if worst > 0 else "slower"
-    yield f"{label} decodes {abs(worst):.0%} {word} than its bytes alone say."
+    yield f"{label} decodes {format_percent(abs(worst))} {word} than its bytes alone say."
 
 
 def _quality(record: ComparisonRecord, rows: tuple[VariantRow, ...]) -> Iterator[str]:
@@ -251,7 +251,8 @@ def _quality(record: ComparisonRecord, rows: tuple[VariantRow, ...]) -> Iterator
         assert worst.same_top is not None
         yield (
             f"{worst.label} expects another next token than {reference.label} at "
-            f"{1 - worst.same_top.value:.1%} (± {worst.same_top.error:.1%}) of the places in the "
+            f"{100 * (1 - worst.same_top.value):.1f}\N{NO-BREAK SPACE}% "
+            f"(± {100 * worst.same_top.error:.1f}\N{NO-BREAK SPACE}%) of the places in the "
             "test text."
         )
     for row in rows:

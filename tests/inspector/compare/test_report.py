@@ -3,11 +3,30 @@ from __future__ import annotations
 import json
 
 import msgspec
+import pytest
 
-from inspector.compare.records import ComparisonSettings
-from inspector.compare.report import HEADS, comparison_as_json, comparison_as_markdown
+from inspector.compare.records import ComparisonSettings, Estimate
+from inspector.compare.report import (
+    HEADS,
+    comparison_as_json,
+    comparison_as_markdown,
+    estimate_text,
+)
 from inspector.compare.statistics import quality_of
 from tests.inspector.compare.samples import DIFFERENCE, GIB, comparison, variant
+
+
+@pytest.mark.parametrize(
+    ("estimate", "style", "text"),
+    [
+        (Estimate(value=12.345, error=0.5), ".2f", "12.35 ± 0.50"),
+        (Estimate(value=0.987, error=0.012), ".1%", "98.7\xa0% ± 1.2\xa0%"),
+        (Estimate(value=9.015e303, error=1.5e302), ".2f", "9.01e303 ± 1.50e302"),
+        (None, ".2f", ""),
+    ],
+)
+def test_a_figure_with_its_error(estimate: Estimate | None, style: str, text: str) -> None:
+    assert estimate_text(estimate, style) == text
 
 
 def test_markdown_holds_the_table_the_answers_and_the_places() -> None:

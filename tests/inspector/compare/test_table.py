@@ -49,15 +49,15 @@ def test_without_a_test_the_answers_rate_counts() -> None:
 
 def test_sentences() -> None:
     told = sentences(comparison())
-    assert told[0] == "Decode follows the bytes within 5%."
-    assert "Q4_K_M expects another next token than Q8_0 at 33.3%" in told[1]
+    assert told[0] == "Decode follows the bytes within 5\xa0%."
+    assert "Q4_K_M expects another next token than Q8_0 at 33.3\xa0%" in told[1]
     assert any("given back" in sentence and "1.00 MiB" in sentence for sentence in told)
     assert "Q2_K failed: The engine was killed while writing the reply." in told
 
 
 def test_a_variant_far_from_its_bytes_is_named() -> None:
     record = comparison(variants=(variant("Q4_0", 4 * GIB, 12.0), variant("Q8_0", 8 * GIB, 10.0)))
-    assert sentences(record)[0] == "Q4_0 decodes 40% slower than its bytes alone say."
+    assert sentences(record)[0] == "Q4_0 decodes 40\xa0% slower than its bytes alone say."
 
 
 def test_shared_rates_are_not_judged() -> None:
@@ -123,7 +123,7 @@ def test_bytes_of_the_plan_where_no_test_says_them() -> None:
 
 def test_a_faster_one_is_named_as_well() -> None:
     record = comparison(variants=(variant("Q4_0", 4 * GIB, 30.0), variant("Q8_0", 8 * GIB, 10.0)))
-    assert sentences(record)[0] == "Q4_0 decodes 50% faster than its bytes alone say."
+    assert sentences(record)[0] == "Q4_0 decodes 50\xa0% faster than its bytes alone say."
 
 
 def test_a_note_on_quality_is_told() -> None:
