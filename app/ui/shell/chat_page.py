@@ -151,7 +151,7 @@ class ChatPage(QWidget):
         text_width = max(self.width() - before - after, 0)
         side = side_margin(text_width, theme.px(self._longest_px), theme.scale)
         left, right = before + side, after + side
-        self.notices.setContentsMargins(left, theme.px(12), right, 0)
+        self.notices.setContentsMargins(left, theme.px(12), right, theme.px(6))
         self.overflow.setContentsMargins(left, 0, right, theme.px(8))
         self._column.setContentsMargins(0, 0, 0, theme.px(16))
         self._composer_row.setContentsMargins(left, 0, right, 0)
