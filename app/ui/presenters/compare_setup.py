@@ -9,9 +9,8 @@ from PySide6.QtCore import QCoreApplication
 
 from app.data.library.groups import ModelGroup
 from app.ui.compare.views import SetupView, VariantChoice
-from app.ui.numbers import numbered
+from app.ui.numbers import grouped, numbered
 from app.ui.presenters.compare_run import CompareRun
-from gguf_tools.units import format_count
 
 __all__ = ["setup_view", "variant_choices"]
 
@@ -64,6 +63,4 @@ def variant_choices(groups: Iterable[ModelGroup]) -> list[VariantChoice]:
 
 
 def _context_words(n_ctx: int | None) -> str:
-    return (
-        _tr("context up to 8K") if n_ctx is None else _tr("context {0}").format(format_count(n_ctx))
-    )
+    return _tr("context up to 8K") if n_ctx is None else _tr("context {0}").format(grouped(n_ctx))
