@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,35 @@ def test_a_context_asked_for_again_in_another_way(tmp_path: Path) -> None:
     )
     assert long == short
     assert long.trust == "exact"
+
+
+def test_threads_plan_one_model_at_once(tmp_path: Path) -> None:
+    # The library's rows are planned beside the page on screen, and they share a graph.
+    facts = read_facts(FAMILIES["uneven"].builder().write(tmp_path / "m.gguf"))
+    asked = [
+        LoadSettings(context=3072, ubatch=ubatch, gpu_layers=offloaded)
+        for ubatch in range(64, 513, 64)
+        for offloaded in range(1, 8)
+    ]
+
+    def planned(load: LoadSettings) -> tuple[int, ...]:
+        return memory_plan(facts, load, SPLIT).compute.by_device
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(planned, asked))
+    finally:
+        sys.setswitchinterval(usual)
+    assert found == [_buffers(facts, load, SPLIT) for load in asked]
+
+
+def test_more_placements_than_are_kept() -> None:
+    growth = Growth(512, _graph(512, 64), (32, 128))
+    for layers in product((0, 1), repeat=7):
+        expected = buffer_bytes(_graph(512, 64), (32, 128), layers)
+        assert growth.at(512, layers) == expected
 
 
 def _graph(cells: int, width: int) -> Graph:
