@@ -35,6 +35,10 @@ from app.ui.theme import ThemeManager
 
 __all__ = ["ChatList"]
 
+_HOVERED = QStyle.StateFlag.State_MouseOver.value
+_SELECTED = QStyle.StateFlag.State_Selected.value
+_MIDDLE = Qt.AlignmentFlag.AlignVCenter.value
+
 
 class _ChatDelegate(QStyledItemDelegate):
     """Draws titles of groups and conversations as in the picture."""
@@ -81,8 +85,10 @@ class _ChatDelegate(QStyledItemDelegate):
     ) -> None:
         theme = self._themes.theme
         is_open = entry.key == self._view.open_key
-        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
-        focused = bool(option.state & QStyle.StateFlag.State_Selected and self._view.hasFocus())
+        # Numbers, not flags: each "&" or "|" of flags costs as much as a short text.
+        state = option.state.value
+        hovered = bool(state & _HOVERED)
+        focused = bool(state & _SELECTED) and self._view.hasFocus()
         box = QRectF(option.rect).adjusted(1, 1, -1, -1)
         paint_ground(painter, theme, box, 7, raised=is_open, hovered=hovered, ringed=focused)
 
@@ -112,7 +118,7 @@ class _ChatDelegate(QStyledItemDelegate):
         )
         # A title keeps the order of its own script, and its ellipsis stands at its own end.
         painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-        painter.drawText(text, int(Qt.AlignmentFlag.AlignVCenter | leading_side(option)), shown)
+        painter.drawText(text, _MIDDLE | leading_side(option).value, shown)
         painter.setLayoutDirection(option.direction)
 
     def createEditor(

@@ -16,6 +16,8 @@ from inspector.widgets.text import fill, grouped, number, numbered, rate, tokens
 
 __all__ = ["Plot"]
 
+_MOST_DOTS = 24
+
 
 class Plot(BasePlot):
     """Small: two labels on each axis, dots where a turn was measured."""
@@ -55,14 +57,13 @@ class Plot(BasePlot):
         self.redraw_layer()
 
     def draw_layer(self, painter: QPainter) -> None:
-        """Draw a dot at each turn, the last one largest."""
+        """Draw a dot at each turn, the last one largest; only that one where there are many."""
         if self._view is not None:
             points = self._view.measured_over_depth
-            for index, point in enumerate(points):
-                is_last = index == len(points) - 1
-                if is_last or len(points) <= 24:
-                    at = self.to_px(point.depth_tokens, point.per_s)
-                    self.draw_dot(painter, at, "free", 3.5 if is_last else 2.5)
+            shown = points if len(points) <= _MOST_DOTS else points[-1:]
+            for left, point in zip(range(len(shown) - 1, -1, -1), shown, strict=True):
+                at = self.to_px(point.depth_tokens, point.per_s)
+                self.draw_dot(painter, at, "free", 2.5 if left else 3.5)
         super().draw_layer(painter)
 
     def explanation(self, x: float) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import pytest
+from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QWidget
 
 from app.ui.theme import ThemeManager
@@ -47,3 +50,27 @@ def test_no_series_at_all(themes: ThemeManager, show: Callable[[QWidget, int], N
     plot.set_view(SpeedView(RateView(), RateView()))
     assert plot.explanation(5) == ["5 tokens in the cache"]
     assert not plot.grab().isNull()
+
+
+@pytest.mark.parametrize(("count", "dots"), [(1, 1), (24, 24), (25, 1), (300, 1)])
+def test_many_turns_show_the_last_dot_alone(
+    themes: ThemeManager,
+    show: Callable[[QWidget, int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    dots: int,
+) -> None:
+    plot = Plot(themes)
+    plot.setFixedHeight(68)
+    show(plot, 364)
+    first = SPLIT_SPEED.measured_over_depth[0]
+    turns = tuple(replace(first, depth_tokens=100 * turn) for turn in range(1, count + 1))
+    plot.set_view(replace(SPLIT_SPEED, measured_over_depth=turns))
+    drawn: list[tuple[QPointF, float]] = []
+    monkeypatch.setattr(
+        plot, "draw_dot", lambda _painter, at, _token, radius_px: drawn.append((at, radius_px))
+    )
+    plot.grab()
+    assert len(drawn) == dots
+    assert drawn[-1] == (plot.to_px(100 * count, first.per_s), 3.5)
+    assert {radius for _, radius in drawn[:-1]} <= {2.5}
