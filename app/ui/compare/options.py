@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
-    QFrame,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -18,6 +16,7 @@ from app.settings import Scope, Setting, declared
 from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.sizes import open_size
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["COMPARE_SETTINGS", "CompareOptionsDialog", "default_options"]
@@ -179,12 +178,7 @@ class CompareOptionsDialog(QDialog):
         inner = QVBoxLayout(page)
         inner.setContentsMargins(0, 0, theme.px(12), 0)
         inner.addWidget(self.form)
-        area = QScrollArea(self)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
-        area.setProperty("kind", "plain")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
+        area = PageArea(page, self, sideways=True)
         buttons = DialogButtons(self)
         buttons.other(self.tr("Reset all")).clicked.connect(self.form.reset_all)
         self._take = buttons.main(self.tr("Use"))

@@ -10,13 +10,11 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
-    QFrame,
     QHBoxLayout,
     QInputDialog,
     QLabel,
     QPlainTextEdit,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -27,6 +25,7 @@ from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.presets import BUILT_IN, DEFAULT_PRESET, all_presets, preset_values
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["ChatDialog", "ChatSettings"]
@@ -116,12 +115,7 @@ class ChatDialog(QDialog):
         inner.addWidget(self._problem)
         inner.addSpacing(theme.px(10))
         inner.addWidget(self.form)
-        area = QScrollArea(self)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
-        area.setProperty("kind", "plain")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
+        area = PageArea(page, self, sideways=True)
         buttons = DialogButtons(self)
         self.take = buttons.main(self.tr("Use"))
         self.take.clicked.connect(self._on_accepted)

@@ -6,10 +6,8 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
-    QFrame,
     QGridLayout,
     QLabel,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -17,6 +15,7 @@ from PySide6.QtWidgets import (
 from app.ui.actions import ACTIONS, Where, where_title
 from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["KeyboardMapDialog", "shortcut_rows"]
@@ -55,12 +54,7 @@ class KeyboardMapDialog(QDialog):
         self._add_group(grid, self.tr("Writing"), self._writing(), theme.px(10))
         self._add_group(grid, self.tr("Messages"), self._messages(), theme.px(10))
         grid.setRowStretch(grid.rowCount(), 1)
-        area = QScrollArea(self)
-        area.setAccessibleName(self.tr("Keyboard map"))
-        area.setProperty("kind", "reading")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
+        area = PageArea(page, self, self.tr("Keyboard map"), sideways=True)
         buttons = DialogButtons(self)
         buttons.close_button()
         column = QVBoxLayout(self)

@@ -9,9 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
-    QFrame,
     QHBoxLayout,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -21,6 +19,7 @@ from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["LoadDialog"]
@@ -70,12 +69,7 @@ class LoadDialog(QDialog):
         inner = QVBoxLayout(page)
         inner.setContentsMargins(0, 0, theme.px(12), 0)
         inner.addWidget(self.form)
-        area = QScrollArea(self)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
-        area.setProperty("kind", "plain")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
+        area = PageArea(page, self, sideways=True)
         self._middle = QHBoxLayout()
         self._middle.setSpacing(theme.px(16))
         self._middle.addWidget(area, 1)

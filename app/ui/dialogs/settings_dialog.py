@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -22,6 +20,7 @@ from app.settings import by_scope
 from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.sizes import open_size
+from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["SettingsDialog"]
@@ -73,12 +72,7 @@ class SettingsDialog(QDialog):
         inner.setContentsMargins(theme.px(18), theme.px(4), theme.px(14), theme.px(10))
         inner.addWidget(self._nothing)
         inner.addWidget(self.form, 1)
-        area = QScrollArea(self)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it follows the focus of what it holds
-        area.setProperty("kind", "plain")
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidgetResizable(True)
-        area.setWidget(page)
+        area = PageArea(page, self, sideways=True)
         left = QVBoxLayout()
         left.setSpacing(theme.px(8))
         left.addWidget(self._search)
