@@ -6,6 +6,7 @@ Puts together what `weights`, `kv`, `state` and `compute` work out, for one way 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from gguf_tools import roles
 from gguf_tools.compute.buffers import MARGINS, ComputeUse, Trust, compute_by_device
@@ -23,9 +24,9 @@ from gguf_tools.weights import WeightUse, weights_by_device
 
 __all__ = ["DeviceMemory", "MemoryPlan", "memory_plan", "output_buffer_bytes", "score_matrix_bytes"]
 
-_BATCHES = 4  # GGML_SCHED_MAX_COPIES
-_ONE_AT_A_TIME = frozenset({"OpenCL", "OpenVINO"})  # backends without events
-_OFFLOAD_BATCH = 32  # from this micro-batch on, devices compute on copies of the CPU's weights
+_BATCHES: Final = 4  # GGML_SCHED_MAX_COPIES
+_ONE_AT_A_TIME: Final = frozenset({"OpenCL", "OpenVINO"})  # backends without events
+_OFFLOAD_BATCH: Final = 32  # from here on devices compute on copies of the CPU's weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

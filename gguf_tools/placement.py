@@ -11,12 +11,13 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gguf_tools.machine import Machine
 
-__all__ = ["Placement", "place_layers"]
+__all__ = ["CPU", "Placement", "place_layers"]
 
-CPU = 0
+CPU: Final = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ __all__ = [
     "with_fit",
 ]
 
-_PROMPT: Final = 512
-_MOST_LOOKS: Final = 4
+_PROMPT_TOKENS: Final = 512
+_MOST_LOOKS: Final = 4  # for the longest context, where one step is not enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ def make_plan(
     machine: Machine,
     *,
     depth: int = 0,
-    prompt_tokens: int = _PROMPT,
+    prompt_tokens: int = _PROMPT_TOKENS,
     freed_bytes: dict[str, int] | None = None,
 ) -> Plan:
     """Return the plan for one way of loading.

@@ -28,6 +28,7 @@ from gguf_tools.units import round_up
 from gguf_tools.weights import repacks
 
 __all__ = [
+    "NEGLIGIBLE",
     "LayerReads",
     "TokenBytes",
     "attention_terms",
@@ -37,8 +38,10 @@ __all__ = [
     "token_bytes",
 ]
 
-_CELLS: Final = 256
-NEGLIGIBLE: Final = 1e-2  # such as the one row of the embedding table that a token reads
+_CELLS: Final = 256  # attention reads a cache in steps of so many
+NEGLIGIBLE: Final = 1e-2
+"""Share of a token's bytes below which a device's unknown bandwidth doesn't matter: the CPU reads
+one row of the embedding table even where all layers lie elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

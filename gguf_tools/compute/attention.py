@@ -7,12 +7,16 @@ Follows ``build_qkv``, ``build_attn`` and ``build_attn_mha`` in src/llama-graph.
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 from gguf_tools.compute.context import CacheInputs, GraphContext
 from gguf_tools.compute.graph import Node
 from gguf_tools.compute.traits import AttentionTraits
 
 __all__ = ["attend", "multi_head", "project", "rotate_rows", "store", "turns"]
+
+_LAYERS_OF_7B: Final = 32
+_UNNORMED_LLAMA4_EXPERTS: Final = 128  # the large Llama 4 leaves the norm after rope out
 
 
 def project(
@@ -50,10 +54,6 @@ def project(
     elif traits.scaled_without_rope:
         q = graph.inplace(q, context.input("attention_scale", 1, 1, tokens))
     return q, k, v
-
-
-_LAYERS_OF_7B = 32
-_UNNORMED_LLAMA4_EXPERTS = 128  # the large Llama 4 leaves the norm after rope out
 
 
 def turns(context: GraphContext, layer: int, traits: AttentionTraits) -> bool:

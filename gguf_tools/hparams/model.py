@@ -55,7 +55,7 @@ class Hyperparameters:
     expert_groups: int = 0
     expert_groups_used: int = 0
     dense_lead: int = 0
-    expert_step: int = 1  # only every so-manieth layer runs its experts
+    expert_step: int = 1  # of so many layers one runs its experts
     causal: bool = True
     kv_from_start: int = -1
     router_layer: int = -1
