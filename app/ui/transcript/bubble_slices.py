@@ -15,9 +15,10 @@ __all__ = ["BubbleSlice", "bubble_slices"]
 
 _FOLD_LINES: Final = 24
 _FOLD_CHARACTERS: Final = 3000
-_PIECE: Final = 1500
-"""Endless lines become several paragraphs of so many characters: one of all would be laid out
-anew as a whole."""
+_PIECE: Final = 3200
+"""Endless lines become several paragraphs of so many characters at most, more than a folded message
+shows: one of all would be laid out anew as a whole."""
+_WORD: Final = 200
 _SLICE_CHARACTERS: Final = 4000
 _SLICE_PIECES: Final = 40
 
@@ -66,8 +67,13 @@ def _start(text: str) -> str:
 
 def _pieces(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        for at in range(0, max(len(line), 1), _PIECE):
-            yield line[at : at + _PIECE]
+        start = 0
+        while len(line) - start > _PIECE:
+            behind_space = line.rfind(" ", start + _PIECE - _WORD, start + _PIECE) + 1
+            end = behind_space or start + _PIECE
+            yield line[start:end]
+            start = end
+        yield line[start:]
 
 
 def bubble_slices(view: MessageView, *, whole: bool) -> list[BubbleSlice]:
@@ -80,7 +86,8 @@ def bubble_slices(view: MessageView, *, whole: bool) -> list[BubbleSlice]:
     groups: list[list[str]] = [[]]
     size = 0
     for piece in _pieces(text):
-        if size >= _SLICE_CHARACTERS or len(groups[-1]) >= _SLICE_PIECES:
+        full = size + len(piece) > _SLICE_CHARACTERS or len(groups[-1]) >= _SLICE_PIECES
+        if full and groups[-1]:
             groups.append([])
             size = 0
         groups[-1].append(piece)

@@ -159,10 +159,17 @@ def spans_of(inline: Token) -> tuple[Span, ...]:
 
 def _soft_breaks(spans: Sequence[Span]) -> Iterator[Span]:
     """Take back the breaks put into endless lines: a paragraph wraps by itself."""
-    for span in spans:
-        if WRAP[-1] not in span.text:
+    mark = WRAP[-1]
+    for number, span in enumerate(spans):
+        text = span.text
+        if mark not in text:
             yield span
-        elif text := span.text.replace(WRAP, "").replace(WRAP[-1], ""):
+            continue
+        if number == 0 and text.startswith(mark):  # a paragraph that was cut within a line
+            text = text[1:].lstrip(" \t")
+        # A line break in code counts as a space.
+        text = text.replace(WRAP, "").replace(f" {mark}", "").replace(mark, "")
+        if text:
             yield replace(span, text=text)
 
 

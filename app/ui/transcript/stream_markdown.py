@@ -33,14 +33,23 @@ _SLICE: Final = 4000
 
 _FENCE: Final = re.compile(r"( {0,3})(`{3,}|~{3,})([^\n]*)$")
 _NOISE: Final = str.maketrans({"\x00": "\ufffd", "\ufdd0": None})
-_BREAK_AT: Final = re.compile(r"[ \t,;]")
+_BREAK_AT: Final = re.compile(r"(?<=[^\s\\])(?=[ \t])|(?<=[,;])(?=[^\s])")
 _BREAK_WINDOW: Final = 200
 
 
 def _break_point(line: str) -> int:
-    """Return where a line that is too long is broken: behind a space, else anywhere."""
+    """Return where a line that is too long is broken: before a space, else anywhere.
+
+    Spaces at the end of a line are dropped by Markdown, and two of them or a backslash break it for
+    good; those behind the mark that begins the next line are kept.
+    """
     found = _BREAK_AT.search(line, MAX_LINE - _BREAK_WINDOW, MAX_LINE)
-    return found.end() if found else MAX_LINE
+    if found:
+        return found.start()
+    at = MAX_LINE
+    while at > MAX_LINE // 2 and line[at - 1] in " \t\\":
+        at -= 1
+    return at
 
 
 @dataclass(slots=True)

@@ -47,6 +47,16 @@ def test_slices_hold_every_character(text: str, times: int) -> None:
         assert all(len(part.pieces) <= 40 and len(part.text) < 6000 for part in slices)
 
 
+def test_an_endless_line_is_cut_between_words_and_not_at_all_where_it_is_folded() -> None:
+    line = " ".join(f"word{number}" for number in range(3000))
+    (folded,) = bubble_slices(_view(line), whole=False)
+    assert len(folded.pieces) == 1
+    pieces = [piece for part in bubble_slices(_view(line), whole=True) for piece in part.pieces]
+    assert len(pieces) > 5
+    assert all(piece.endswith(" ") for piece in pieces[:-1])
+    assert "".join(pieces) == line
+
+
 def test_a_million_characters_are_laid_out_only_near_the_view(
     qtbot: QtBot, view: Transcript
 ) -> None:

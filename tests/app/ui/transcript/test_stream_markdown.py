@@ -146,7 +146,31 @@ def test_endless_line_is_broken_for_layout_and_whole_for_the_reader() -> None:
     blocks = parse_markdown(line)
     assert len(blocks) > 10
     assert all(len(plain_text((block,))) <= MAX_PARAGRAPH + MAX_LINE for block in blocks)
-    assert "".join(plain_text((block,)) for block in blocks).replace(" ", "") == "abc" * 25_000
+    assert " ".join(plain_text((block,)) for block in blocks) == line.strip()
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["word{} ", "word{}, ", "`code{}` ", "**bold {}** ", "back{}\\\\ ", "x{};y,z ", "日本語{}"],
+)
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_a_long_paragraph_keeps_every_space(word: str, step: int) -> None:
+    line = "".join(word.format(number) for number in range(3900 // len(word.format(100)))).strip()
+    lead = "a " * 30  # short enough to be one paragraph, long enough to be broken for layout
+    stream = StreamMarkdown()
+    text = lead + line
+    for at in range(0, len(text), step):
+        stream.feed(text[at : at + step])
+    stream.finish()
+    (block,) = stream.blocks
+    shown = text.replace("`", "").replace("**", "").replace("\\\\", "\\")
+    assert plain_text((block,)) == shown
+
+
+def test_code_within_a_long_paragraph_keeps_its_spaces() -> None:
+    code = " ".join(f"w{number}" for number in range(600))
+    (block,) = parse_markdown(f"`{code}`")
+    assert plain_text((block,)) == code
 
 
 def test_endless_line_of_code_is_copied_whole() -> None:
