@@ -53,6 +53,7 @@ class StoreConnection(sqlite3.Connection):
         """Close, with all statements that are not finished."""
         for cursor in list(self._given):
             cursor.close()
+        self._given.clear()  # a cursor of a closed connection can't be closed
         super().close()
 
 
@@ -65,13 +66,19 @@ def was_left_open(path: Path) -> bool:
 
 
 def close_writer(db: sqlite3.Connection, path: Path) -> None:
-    """Write the log back and close; the program's log says why, where it stays beside the store."""
+    """Write the log back and close; the program's log says why, where it stays beside the store.
+
+    A second call does nothing.
+    """
     why = "another program has the store open"
     try:
         db.execute(f"PRAGMA busy_timeout = {_LAST_MS}")
         busy, _frames, _written = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             why = "another program is reading the store"
+    except sqlite3.ProgrammingError:
+        db.close()  # which is closed already, or says what is wrong
+        return
     except sqlite3.Error as error:  # a full disk: nothing is lost, the next start reads the log
         why = str(error)
     db.close()
