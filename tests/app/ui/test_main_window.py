@@ -235,6 +235,7 @@ def test_an_idle_window_does_nothing(
         window.status.set_facts(StatusFacts((Segment("12.3 tokens/s"),)))
         window.chat.notices.show_notice(Notice("n", "Said at some length. " * 8, details="more"))
         window.resize(width, 700)
+        qtbot.waitUntil(lambda: not themes.is_laying_on)
         qtbot.wait(150)  # until what was posted is done
         QApplication.instance().installEventFilter(busy)  # type: ignore[union-attr]
         qtbot.wait(500)
