@@ -118,7 +118,11 @@ class EngineClient:
             EngineError: it speaks another protocol.
         """
         self._phase = "starting"
-        process = WorkerProcess(self._remotes, self._last_lines, self._stderr_sink)
+        try:
+            process = WorkerProcess(self._remotes, self._last_lines, self._stderr_sink)
+        except OSError as error:
+            end = WorkerEnd(1, "starting", not_started=f"{error.filename}: {error.strerror}")
+            raise WorkerDied(end, recovery_after(end, compatibility=self.compatibility)) from error
         self._process, self._messages = process, process.messages
         hello = self._next_message(_START_S)
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL_VERSION:

@@ -67,7 +67,7 @@ class WorkerEnd:
     ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr, ``remotes`` the
     devices of other computers that it worked with. ``unreadable`` says what was wrong with a line
     of its protocol, for which we ended it. ``memory`` is the computer's when it was seen last
-    before the end: free and total bytes.
+    before the end: free and total bytes. ``not_started`` says why there never was a process.
     """
 
     code: int
@@ -77,6 +77,7 @@ class WorkerEnd:
     remotes: tuple[DeviceInfo, ...] = ()
     unreadable: str = ""
     memory: tuple[int, int] | None = None
+    not_started: str = ""
 
     @property
     def ended_from_outside(self) -> bool:
@@ -143,6 +144,8 @@ class WorkerEnd:
     def sentence(self) -> str:
         """Say in one sentence what happened."""
         when = _PHASE_WORDS[self.phase]
+        if self.not_started:
+            return f"The engine's process can't be started: {self.not_started[:300].rstrip('.')}."
         if self.unreadable:
             return (
                 f"The engine sent something unreadable {when} and was ended: "
@@ -203,6 +206,13 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
     was asked can be asked again (``can_repeat``: no text came yet). A shortage of memory never
     does: the same load would meet the same shortage.
     """
+    if end.not_started:
+        return Recovery(
+            False,
+            compatibility,
+            end.sentence,
+            ("Allow this user to run that file, or install Plimsoll again",),
+        )
     if end.unreadable:
         return Recovery(
             False, compatibility, end.sentence, ("Load the model again", "Install Plimsoll again")

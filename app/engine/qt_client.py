@@ -318,6 +318,7 @@ class EngineProcess(EngineRequests):
             last_lines=tuple(worker.last_lines),
             remotes=self._remotes_in_use(),
             unreadable=worker.unreadable,
+            not_started=worker.not_started,
             memory=self._memory if time.monotonic() - self._memory_s < _FRESH_S else None,
         )
         worker.deleteLater()

@@ -36,6 +36,7 @@ class QtWorker(QObject):
         self.last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.exit_code = 0
         self.unreadable = ""  # what was wrong with a line, after which nothing is read
+        self.not_started = ""  # why there is no process
         self._splitter = LineSplitter()
         self._errors = LineSplitter()
         self._orders = iter((self.process.terminate, self.process.kill))
@@ -118,6 +119,6 @@ class QtWorker(QObject):
     @Slot(QProcess.ProcessError)
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error == QProcess.ProcessError.FailedToStart:
-            self.last_lines.append(self.process.errorString())
+            self.not_started = f"{self.process.program()}: {self.process.errorString()}"
             self.exit_code = 1
             self.gone.emit(self)

@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytestqt.qtbot import QtBot
 
+from app import cli
+from app.engine import launch
 from app.engine.client import EngineClient, WorkerDied
 from app.engine.protocol import Chunk, Done, Failed, Fault, Loaded
+from app.engine.qt_client import EngineProcess
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.engine import QtDriver, chat, generate, turn
 
@@ -157,3 +161,43 @@ def test_a44_late_messages_of_an_old_engine_are_not_heard(
     assert all(getattr(m, "id", None) != old for m in driver._heard[heard:])
     failed = [m for m in driver._heard if isinstance(m, Failed) and m.id == old]
     assert [m.kind for m in failed] == ["cancelled"]
+
+
+@pytest.fixture
+def no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    program = tmp_path / "engine"
+    program.write_text("not for running")
+    program.chmod(0o600)
+    monkeypatch.setattr(launch, "worker_argv", lambda: [str(program), "--worker"])
+    return program
+
+
+def test_an_engine_that_cannot_be_started_says_which_file_and_why(no_program: Path) -> None:
+    client = EngineClient()
+    with pytest.raises(WorkerDied) as caught:
+        client.start()
+    assert str(caught.value) == (
+        f"The engine's process can't be started: {no_program}: Permission denied."
+    )
+    assert caught.value.advice == ("Allow this user to run that file, or install Plimsoll again",)
+
+
+def test_a_window_whose_engine_cannot_be_started_says_so(qtbot: QtBot, no_program: Path) -> None:
+    engine = EngineProcess()
+    engine.start()
+    qtbot.waitUntil(lambda: engine.state.status == "lost")
+    assert engine.state.sentence.startswith(
+        f"The engine's process can't be started: {no_program}: "
+    )
+    assert "Permission denied" in engine.state.sentence
+    assert engine.state.advice == ("Allow this user to run that file, or install Plimsoll again",)
+    with qtbot.waitSignal(engine.closed):
+        engine.close()
+    engine.deleteLater()
+
+
+def test_a_command_whose_engine_cannot_be_started_ends_in_a_sentence(
+    no_program: Path, starter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["chat", str(starter), "-p", "hi"]) == 4
+    assert f"can't be started: {no_program}: Permission denied." in capsys.readouterr().err
