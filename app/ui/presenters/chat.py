@@ -217,12 +217,7 @@ class ChatPresenter(QObject):
         if change is None:
             self._transcript.set_messages(views)
         else:
-            for key in change.gone:
-                self._transcript.remove_message(key)
-            for index, view in change.come:
-                self._transcript.insert_message(index, view)
-            for view in change.other:
-                self._transcript.update_message(view)
+            self._transcript.change_messages(change.gone, change.come, change.other)
         self.show_empty_hint()
 
     def show_empty_hint(self, loading: str | None = None) -> None:

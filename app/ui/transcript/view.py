@@ -25,6 +25,7 @@ from app.ui.send_keys import SendKey
 from app.ui.theme import ThemeManager
 from app.ui.transcript.acts import Acts
 from app.ui.transcript.announce import announce
+from app.ui.transcript.changes import Changes
 from app.ui.transcript.curtain import Curtain
 from app.ui.transcript.end_button import EndButton
 from app.ui.transcript.entry import Entry
@@ -75,7 +76,6 @@ class Transcript(QAbstractScrollArea):
         self._highlighter = Highlighter(self)
         self._flow = Flow()
         self._column_width = _COLUMN_WIDTH
-        self._last_reply = ""
         self.send_key: SendKey = "enter"  # ends an edit, as it sends a draft
         self._updating = False
         self._place_height = 0
@@ -95,6 +95,7 @@ class Transcript(QAbstractScrollArea):
         self._end_button.clicked.connect(self.scroll_to_end)
         self._redraws = Redraws(self)
         self._redraws.due.connect(self._draw)
+        self._changes = Changes(self._flow, self._stage, self._redraws)
         self._curtain = Curtain(self.viewport(), self)
         self._formulas.ready.connect(self._on_formula_ready)
         themes.changed.connect(self._on_theme_changed)
@@ -123,7 +124,7 @@ class Transcript(QAbstractScrollArea):
 
     def is_last_reply(self, message_id: str) -> bool:
         """Tell whether a message is the newest reply."""
-        return message_id == self._last_reply
+        return message_id == self._changes.last_reply
 
     def copy_text(self, text: str) -> None:
         """Put text on the clipboard."""
@@ -170,12 +171,9 @@ class Transcript(QAbstractScrollArea):
         What stood here stays in sight until all of the new view can be seen, for a moment at most.
         """
         self._stage.begin_turn()
-        self._redraws.clear()
         self._curtain.drop()
-        self._stage.pool.release_all()
+        self._changes.begin(messages)
         self._navigator.reset()
-        self._flow.set_entries(messages)
-        self._last_reply = self._flow.entries.last_reply()
         self.lay_out()
 
     def clear(self) -> None:
@@ -184,47 +182,37 @@ class Transcript(QAbstractScrollArea):
 
     def append_message(self, view: MessageView) -> None:
         """Add a message at the end."""
-        self._flow.append(Entry(view))
-        if view.role == "assistant":
-            self._last_reply = view.id
-        self.lay_out()
+        self.change_messages(come=((len(self._flow.entries), view),))
 
     def update_message(self, view: MessageView) -> None:
-        """Show another value of a message that is already here.
-
-        Raises:
-            KeyError: there is no such message.
-        """
-        entry = self._flow.find(view.id)
-        if entry is None:
-            raise KeyError(view.id)
-        self._redraws.forget(view.id)
-        was_live = entry.is_live
-        changed, gone = entry.set_view(view)
-        self._stage.changed(entry, changed, gone)
-        self.lay_out()
-        if was_live and not entry.is_live:
-            announce(self, self.tr("The reply is finished."))
-
-    def insert_message(self, index: int, view: MessageView) -> None:
-        """Put a message among the others; one that was taken out there stands where it stood."""
-        if index == len(self._flow.entries):
-            self.append_message(view)
-            return
-        self._flow.insert(index, Entry(view))
-        self._last_reply = self._flow.entries.last_reply()
-        self.lay_out()
+        """Show another value of a message that is already here; KeyError where it is not."""
+        self.change_messages(other=(view,))
 
     def remove_message(self, message_id: str) -> None:
         """Take a message out."""
-        self._redraws.forget(message_id)
-        entry = self._flow.remove(message_id)
-        if entry is None:
-            return
-        for row in entry.rows:
-            self._stage.pool.release(row)
-        self._last_reply = self._flow.entries.last_reply()
+        self.change_messages(gone=(message_id,))
+
+    def change_messages(
+        self,
+        gone: Sequence[str] = (),
+        come: Sequence[tuple[int, MessageView]] = (),
+        other: Sequence[MessageView] = (),
+    ) -> None:
+        """Take messages out, put some in by their index, and show other values, in this order.
+
+        What was taken out and comes back stands where it stood.
+
+        Raises:
+            KeyError: a message that is to have another value is not here.
+        """
+        for message_id in gone:
+            self._changes.remove(message_id)
+        for index, view in come:
+            self._changes.insert(index, view)
+        finished = [self._changes.update(view) for view in other]
         self.lay_out()
+        if any(finished):
+            announce(self, self.tr("The reply is finished."))
 
     def append_text(self, message_id: str, answer: str, reasoning: str = "") -> None:
         """Add to a message that is being written.

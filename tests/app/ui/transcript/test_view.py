@@ -335,3 +335,42 @@ def test_formulas_arrive_without_moving_the_reader(qtbot: QtBot, view: Transcrip
     qtbot.waitUntil(lambda: "\ufffc" in row.toPlainText())
     bar = view.verticalScrollBar()
     assert bar.value() == bar.maximum()
+
+
+def test_several_changes_are_laid_out_once(view: Transcript) -> None:
+    view.set_messages([*_chat(3), MessageView("a", "assistant", "An answer")])
+    laid_out: list[int] = []
+    original = view._stage.lay_out
+
+    def lay_out() -> None:
+        laid_out.append(1)
+        original()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(view._stage, "lay_out", lay_out)
+        view.change_messages(
+            gone=("m1",),
+            come=((0, MessageView("first", "user", "comes first")), (4, _live("Writing"))),
+            other=(MessageView("a", "assistant", "Another answer"),),
+        )
+    assert len(laid_out) == 1
+    assert [shown.id for shown in view.views()] == ["first", "m0", "m2", "a", "live"]
+    text = shown_text(view)
+    assert "message 1" not in text
+    assert text.index("comes first") < text.index("message 0") < text.index("Another answer")
+    assert seen(view, "Writing")
+    assert view.is_last_reply("live")
+    view.change_messages(gone=("live", "nothing"))
+    assert view.is_last_reply("a")
+
+
+def test_a_message_that_comes_back_stands_where_it_stood(view: Transcript) -> None:
+    messages = conversation(60)
+    view.set_messages(messages)
+    view.scroll_to("m30")
+    shown, bar = shown_text(view), view.verticalScrollBar().value()
+    view.remove_message("m30")
+    assert shown_text(view) != shown
+    view.change_messages(come=((30, messages[30]),))
+    assert shown_text(view) == shown
+    assert view.verticalScrollBar().value() == bar
