@@ -144,3 +144,21 @@ def test_the_output_matrix(llama: Hyperparameters, mix: str, base: str, output: 
     assert _chosen(mix, base, llama, "token_embd.weight") == [output]
     falcon = replace(llama, architecture="falcon")
     assert _chosen(mix, base, falcon, *names)[0] == "Q8_0"
+
+
+@pytest.mark.parametrize(("mix", "base", "better"), [
+    ("IQ2_XXS", "IQ2_XXS", "Q2_K"), ("IQ2_M", "IQ2_S", "IQ3_S"), ("IQ1_M", "IQ1_M", "Q2_K"),
+])  # fmt: skip
+def test_the_first_layers_of_the_smallest_mixes(
+    llama: Hyperparameters, mix: str, base: str, better: str
+) -> None:
+    names = [f"blk.{layer}.ffn_down.weight" for layer in range(80)]
+    assert _chosen(mix, base, llama, *names) == [better] * 10 + [base] * 70
+
+
+def test_eight_experts_get_more_where_other_layers_do(llama: Hyperparameters) -> None:
+    names = [f"blk.{layer}.ffn_down_exps.weight" for layer in range(80)]
+    more = ["Q4_K" if more_bits(layer, 80) else "IQ3_S" for layer in range(80)]
+    assert _chosen("IQ3_M", "IQ3_S", replace(llama, experts=8), *names) == more
+    early = ["Q4_K"] * 10 + ["IQ3_S"] * 70
+    assert _chosen("IQ3_M", "IQ3_S", replace(llama, experts=9), *names) == early

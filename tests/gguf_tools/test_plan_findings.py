@@ -167,3 +167,10 @@ def test_a_whole_context_in_sliding_layers_costs_what_the_window_would_save(
     # A context that the window covers: nothing would be saved.
     short = make_plan(facts, LoadSettings(context=1024, swa_full=True), machine)
     assert short.findings == ()
+
+
+def test_a_model_fits_to_the_last_byte(eight: ModelFacts) -> None:
+    load = LoadSettings(context=8192)
+    used = make_plan(eight, load, cpu_only(64 * GIB, 60 * GIB)).memory.devices[0].total_bytes
+    for free, fits in ((used, True), (used - 1, False), (used + 1, True)):
+        assert make_plan(eight, load, cpu_only(64 * GIB, free)).fits is fits

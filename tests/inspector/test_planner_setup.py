@@ -198,3 +198,7 @@ def test_a_typed_machine_has_as_many_cards_as_were_typed(
     assert machine is not None
     assert [device.name for device in machine.accelerators] == names
     assert {device.total_bytes for device in machine.accelerators} == {24 << 30}
+    # Unified memory is one with the processor's; a card's is its own.
+    shared = {device.memory_pool == machine.cpu.memory_pool for device in machine.accelerators}
+    assert shared == {kind == "unified"}
+    assert len({device.memory_pool for device in machine.accelerators}) == cards
