@@ -173,6 +173,11 @@ class ChatController(QObject):
         if here is not None:
             self.open(here.id, then)
 
+    def _read_again(self, conversation_id: str) -> None:
+        """Read a conversation again if it is wanted, be it on screen or still being opened."""
+        if self._wanted == conversation_id:
+            self.open(conversation_id)
+
     def refresh_views(self) -> None:
         """Show the same messages again (a setting of the view changed)."""
         self.views_changed.emit(self._views())
@@ -303,7 +308,7 @@ class ChatController(QObject):
         """Bring a deleted message back."""
         self._store.do(
             lambda store: store.undo_delete_message(deletion),
-            lambda _: self.reload() if self._wanted == deletion.conversation_id else None,
+            lambda _: self._read_again(deletion.conversation_id),
         )
 
     def forget(self, conversation_id: str) -> None:
@@ -374,8 +379,7 @@ class ChatController(QObject):
 
     @Slot(str)
     def _on_version_finished(self, conversation_id: str) -> None:
-        if self._wanted == conversation_id:
-            self.reload()
+        self._read_again(conversation_id)
 
     @Slot(object)
     def _on_finished(self, finished: FinishedReply) -> None:
@@ -385,8 +389,7 @@ class ChatController(QObject):
             log.info("assistant: %s", finished.text)
         if finished.failed is not None and finished.failed.kind != "cancelled":
             self.reply_failed.emit(finished)
-        if self._wanted == finished.conversation_id:
-            self.reload()
+        self._read_again(finished.conversation_id)
 
     def _message(self, message_id: str) -> Message | None:
         return next((m for m in reversed(self.path) if m.id == message_id), None)

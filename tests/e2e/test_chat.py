@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -362,3 +363,22 @@ def test_reasoning_unfolds_while_it_is_written_if_wanted(
 
 class _Silent:
     reasoning = ""
+
+
+def test_a_reply_that_ends_while_its_chat_is_being_opened_is_shown_whole(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["Good day to you."], decode_per_s=10)
+    program = open_program(model).ready()
+    program.send("Hello")
+    controller = program.app.controller
+    conversation = controller.path[0].conversation_id
+    controller.new_chat()
+    held = threading.Event()
+    program.app.store.do(lambda _store: held.wait(20))
+    controller.open(conversation)  # reads the reply as it is now, half written
+    program.until(lambda: program.app.engine.state.status == "ready")
+    program.qtbot.wait(100)
+    held.set()
+    program.until(lambda: len(controller.path) == 2 and program.is_answered, 5000)
+    assert program.texts() == ["Hello", "Good day to you."]
