@@ -172,9 +172,9 @@ def quantization(header: Header, type_bytes: Mapping[str, int]) -> str | None:
         known = None
     if known is None:
         return main if named is None or main is None or not _same_family(named, main) else named
-    if named is not None and named != known and _same_family(named, known):
-        return named
-    return known
+    # "Q4" of a name with a space in it says less than the file does.
+    finer = named is not None and not known.startswith(named) and _same_family(named, known)
+    return named if finer else known
 
 
 def requantized_from(header: Header) -> str | None:

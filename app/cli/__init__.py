@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import errno
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -136,6 +137,8 @@ _UNWRITABLE: Final = {errno.ENOSPC, errno.EIO, errno.EFBIG, getattr(errno, "EDQU
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code."""
+    # What matters of the log is said as a sentence by who finds it.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         try:
             code = _run(arguments)

@@ -9,13 +9,12 @@ from app.cli import tune
 from app.cli.bench_run import bench
 from app.cli.bench_text import bench_json, bench_text
 from app.cli.engine import exit_code_of
+from app.cli.folders import open_settings
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes
 from app.cli.terminal import json_line, note, say
 from app.engine.client import EngineError
 from app.machine import state_file
-from app.paths import default_paths
-from app.settings import Settings
 from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError
 
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
     if arguments.tune:
         return tune.run(arguments)
-    state, settings = state_file(), Settings(default_paths().settings)
+    state, settings = state_file(), open_settings()
     results = []
     for file in arguments.files:
         try:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from app.cli.engine import open_engine
+from app.cli.folders import open_settings
 from app.cli.numbers import whole
 from app.cli.options import add_cache_flag, add_flag, add_remote_flags, remotes
 from app.cli.terminal import note
@@ -24,8 +25,7 @@ from app.engine.protocol import Hello, LoadOptions
 from app.engine.threads import clamp_threads
 from app.machine import bandwidth_for, hardware_table, processor, state_file
 from app.machines import Machines
-from app.paths import default_paths
-from app.settings import Settings, declared
+from app.settings import declared
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.machine import Machine
@@ -164,7 +164,7 @@ def this_computer(
         facts: the model, whose bytes per token are the size at which main memory is measured.
         measure: measure main memory where no probe of this size is kept.
     """
-    state, settings = state_file(), Settings(default_paths().settings)
+    state, settings = state_file(), open_settings()
     load = load_settings(arguments, facts)
     try:
         with open_engine(state, note, remotes(arguments, settings)) as client:

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
-from app.cli.folders import make_folders
+from app.cli.folders import make_folders, open_settings
 from app.cli.options import (
     add_flags,
     add_remote_flags,
@@ -307,7 +307,7 @@ def run(arguments: argparse.Namespace) -> int:
     _mend(arguments)
     paths = default_paths()
     make_folders(paths)
-    settings = Settings(paths.settings)
+    settings = open_settings()
     state = StateFile(paths.state)
     file = choose_model(arguments.file, state)
     if file is None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from app.cli.folders import make_folders
+from app.cli.folders import make_folders, open_settings
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes, sampling_options
 from app.cli.terminal import for_stream, json_line, note, say
@@ -24,7 +24,6 @@ from app.compare.texts import QualityText, TextError, builtin_text, read_quality
 from app.data.comparisons import Comparisons
 from app.machine import state_file
 from app.paths import Paths, default_paths
-from app.settings import Settings
 from inspector.compare.records import ComparisonRecord, ComparisonSettings
 from inspector.compare.report import (
     HEADS,
@@ -93,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     paths = default_paths()
     make_folders(paths)
     state = state_file()
-    endpoints = remotes(arguments, Settings(paths.settings))
+    endpoints = remotes(arguments, open_settings())
     teller = _Teller(quiet=arguments.json)
     comparison = Comparison(
         request, opener(state, endpoints), state, teller.tell, scratch=paths.cache / "compare"
@@ -122,7 +121,7 @@ class _UsageError(Exception):
 
 def _request(arguments: argparse.Namespace) -> CompareRequest:
     files = tuple(Path(file) for file in arguments.files)
-    options = load_options(arguments, Settings(default_paths().settings), str(files[0]))
+    options = load_options(arguments, open_settings(), str(files[0]))
     sampling = sampling_options(arguments)
     text = _text(arguments)
     settings = ComparisonSettings(

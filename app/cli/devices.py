@@ -9,7 +9,7 @@ import argparse
 from typing import Any
 
 from app.cli.engine import open_engine
-from app.cli.folders import make_folders
+from app.cli.folders import make_folders, open_settings
 from app.cli.numbers import whole
 from app.cli.options import add_remote_flags, remote_address, remotes
 from app.cli.terminal import json_line, note, say
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ask a worker, probe and print."""
     state = state_file()
-    settings = Settings(default_paths().settings)
+    settings = open_settings()
     if arguments.add_rpc is not None or arguments.remove_rpc is not None:
         make_folders(default_paths())
         if not _remember(settings, arguments.add_rpc, arguments.remove_rpc):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.cli.terminal import note
-from app.paths import DATA_DIR_VARIABLE, Paths
+from app.paths import DATA_DIR_VARIABLE, Paths, default_paths
+from app.settings import Settings
 
-__all__ = ["make_folders", "obstacle"]
+__all__ = ["make_folders", "obstacle", "open_settings"]
 
 
 def obstacle(folder: Path) -> str | None:
@@ -29,3 +30,11 @@ def make_folders(paths: Paths) -> None:
         paths.make()
     except OSError as error:
         note(f"[nothing can be remembered: {paths.data} can't be made ({error.strerror})]")
+
+
+def open_settings() -> Settings:
+    """Return the settings; what was wrong with their file is said."""
+    settings = Settings(default_paths().settings)
+    for problem in settings.problems:
+        note(f"[{problem}]")
+    return settings

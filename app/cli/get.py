@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import PurePosixPath
 
-from app.cli.folders import make_folders
+from app.cli.folders import make_folders, open_settings
 from app.cli.hub import EXIT_REFUSED, folder_for, open_hub, print_table, read_fits
 from app.cli.terminal import json_line, note, say, shown
 from app.data.hub.errors import HubError
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = Reference(wanted.repository, name if is_file else "", "" if is_file else name)
     paths = default_paths()
     make_folders(paths)
-    settings = Settings(paths.settings)
+    settings = open_settings()
     try:
         return _run(arguments, wanted, paths, settings)
     except HubError as error:

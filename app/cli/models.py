@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.cli.engine import open_engine
-from app.cli.folders import make_folders
+from app.cli.folders import make_folders, open_settings
 from app.cli.terminal import json_line, note, say, shown
 from app.data.library.choices import LibraryChoices
 from app.data.library.entries import ModelEntry
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Scan all places and print what was found."""
     paths = default_paths()
     make_folders(paths)
-    settings = Settings(paths.settings)
+    settings = open_settings()
     state = state_file()
     choices = LibraryChoices(state)
     places = places_for(

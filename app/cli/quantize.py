@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.cli.engine import open_engine
+from app.cli.folders import open_settings
 from app.cli.numbers import whole
 from app.cli.terminal import json_line, note, say, shown
 from app.data.state import StateFile
 from app.engine.client import EngineError
 from app.machine import processor, state_file
 from app.machines import Machines
-from app.paths import default_paths
-from app.settings import Settings
 from app.variants import Forecast, Made, VariantError, VariantMaker, forecasts
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
@@ -256,7 +255,7 @@ def _planner(facts: ModelFacts, state: StateFile) -> Callable[[ModelFacts, bool]
 
     An engine that is silent leaves the processor alone, and nothing that was measured.
     """
-    settings = Settings(default_paths().settings)
+    settings = open_settings()
     values = settings.load_values(str(facts.path))
     try:
         with open_engine(state, note) as client:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from app.cli.folders import make_folders
+from app.cli.folders import make_folders, open_settings
 from app.cli.hub import EXIT_REFUSED, open_hub, print_table
 from app.cli.numbers import whole
 from app.cli.terminal import json_line, note
 from app.data.hub.errors import HubError
 from app.data.hub.values import Repository
 from app.paths import default_paths
-from app.settings import Settings
 from gguf_tools.units import format_count
 
 __all__ = ["add_arguments", "run"]
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     make_folders(paths)
     text = " ".join(arguments.text)
     try:
-        found = open_hub(paths, Settings(paths.settings)).search(text, arguments.limit)
+        found = open_hub(paths, open_settings()).search(text, arguments.limit)
     except HubError as error:
         note(error)
         return EXIT_REFUSED

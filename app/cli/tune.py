@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.folders import open_settings
 from app.cli.options import load_options, remotes
 from app.cli.terminal import json_line, note, say, shown
 from app.data.tunings import Tunings
 from app.engine.client import EngineClient, EngineError
 from app.engine.protocol import LoadOptions, Tune, Tuned
 from app.machine import state_file
-from app.paths import default_paths
-from app.settings import Settings
 from app.tuned import kept_of, key_of, shape_of_file
 
 __all__ = ["run", "tune"]
@@ -27,7 +26,7 @@ _HEADS = ("test", "depth", "before", "after", "gain")
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, remember and print; return the exit code."""
-    state, settings = state_file(), Settings(default_paths().settings)
+    state, settings = state_file(), open_settings()
     results = []
     for file in arguments.files:
         path = str(Path(file).absolute())

@@ -14,13 +14,12 @@ from app.cli.budget import (
     plannable_facts,
 )
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.folders import open_settings
 from app.cli.options import remotes
 from app.cli.terminal import json_line, note, say, shown
 from app.engine.client import EngineError
 from app.engine.protocol import DryRan, DryRun, EngineBuffer
 from app.machine import machine_for, state_file
-from app.paths import default_paths
-from app.settings import Settings
 from gguf_tools.facts import ModelFacts
 from gguf_tools.memory import MemoryPlan, memory_plan
 from gguf_tools.quants import cache_type
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     load = load_settings(args, facts)
     refused = refusal(facts.shape, load)
     try:
-        settings = Settings(default_paths().settings)
+        settings = open_settings()
         with open_engine(state_file(), note, remotes(args, settings)) as client:
             assert client.hello is not None
             machine = machine_for(client.hello, None, args.devices)

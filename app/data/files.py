@@ -13,6 +13,7 @@ from pathlib import Path
 
 from app.data.connection import StoreConnection, reading
 from app.data.migrations import migrate
+from app.settings.files import damaged_name, free_name
 
 __all__ = [
     "back_up",
@@ -83,7 +84,7 @@ def create(path: Path) -> None:
             # A log left over from a file that was removed by hand would be replayed into ours.
             side = Path(f"{path}{suffix}")
             if side.exists():
-                side.replace(_free_name(side, "left-over"))
+                side.replace(free_name(side, "left-over"))
         fresh.replace(path)
     finally:
         for leftover in (fresh, *(Path(f"{name}{suffix}") for suffix in _SIDE_FILES)):
@@ -171,7 +172,7 @@ def back_up(db: sqlite3.Connection, path: Path, label: str) -> Path:
     Raises:
         sqlite3.Error, OSError: no copy was kept.
     """
-    kept = _free_name(path, label)
+    kept = free_name(path, label)
     kept.touch(mode=0o600)
     try:
         with closing(_connect(kept, "mode=rw")) as copy:
@@ -188,7 +189,7 @@ def move_aside(path: Path, now: datetime) -> Path:
     Raises:
         OSError: it could not be renamed.
     """
-    aside = _free_name(path, f"damaged-{now:%Y-%m-%d-%H%M%S}")
+    aside = damaged_name(path, now)
     path.replace(aside)
     for suffix in ("-wal", "-journal"):
         side = Path(f"{path}{suffix}")
@@ -196,16 +197,6 @@ def move_aside(path: Path, now: datetime) -> Path:
             side.replace(Path(f"{aside}{suffix}"))
     Path(f"{path}-shm").unlink(missing_ok=True)
     return aside
-
-
-def _free_name(path: Path, label: str) -> Path:
-    base = path.name.removesuffix(path.suffix)
-    for number in range(1, 10_000):
-        tail = f"-{number}" if number > 1 else ""
-        candidate = path.with_name(f"{base}.{label}{tail}{path.suffix}")
-        if not candidate.exists():
-            return candidate
-    raise FileExistsError(f"too many files like {candidate.name}")
 
 
 def load_into_memory(path: Path) -> sqlite3.Connection:

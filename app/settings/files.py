@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 
-__all__ = ["atomic_write", "sweep"]
+__all__ = ["atomic_write", "damaged_name", "free_name", "sweep"]
 
 _HALF = ".new"
 
@@ -28,6 +29,26 @@ def atomic_write(path: Path, data: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def damaged_name(path: Path, now: datetime) -> Path:
+    """Return a dated name for a damaged file that is set aside: none replaces an earlier one."""
+    return free_name(path, f"damaged-{now:%Y-%m-%d-%H%M%S}")
+
+
+def free_name(path: Path, label: str) -> Path:
+    """Return a name beside a file, with a label before its ending, that nothing has yet.
+
+    Raises:
+        FileExistsError: there are ten thousand.
+    """
+    base = path.name.removesuffix(path.suffix)
+    for number in range(1, 10_000):
+        tail = f"-{number}" if number > 1 else ""
+        candidate = path.with_name(f"{base}.{label}{tail}{path.suffix}")
+        if not candidate.exists():
+            return candidate
+    raise FileExistsError(f"too many files like {candidate.name}")
 
 
 def sweep(folder: Path, older_than_s: float = 3600.0) -> int:

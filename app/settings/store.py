@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from app.settings.declaration import Scope, SettingError
-from app.settings.files import atomic_write
+from app.settings.files import atomic_write, damaged_name
 from app.settings.table import by_scope, declared, find
 from app.small_files import read_small
 
@@ -137,8 +138,8 @@ class Settings:
 
     def _set_aside(self) -> None:
         assert self._path is not None
-        aside = self._path.with_suffix(".damaged.json")
         try:
+            aside = damaged_name(self._path, datetime.now().astimezone())
             self._path.replace(aside)
             self.problems.append(f"The settings file was damaged; it is kept as {aside.name}.")
         except OSError:

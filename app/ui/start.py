@@ -64,7 +64,11 @@ def run(model: str | None = None) -> int:
     try:
         paths.make()
     except OSError as error:
-        print(f"plimsoll: the data folder can't be made: {error}.", file=sys.stderr)
+        print(
+            f"plimsoll: the data folder {paths.data} can't be made ({error.strerror}); "
+            "nothing can be remembered.",
+            file=sys.stderr,
+        )
     logs.set_up(paths.logs)
     _install_excepthook()
     app = QApplication(["plimsoll"])

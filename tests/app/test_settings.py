@@ -83,7 +83,9 @@ def test_a46_damaged_file_is_set_aside_and_named(content: bytes, paths: Paths) -
     settings = Settings(paths.settings)
     assert settings.get("theme") == "system"
     assert settings.problems
-    assert paths.settings.with_suffix(".damaged.json").read_bytes() == content
+    (kept,) = paths.data.glob("settings.damaged-*.json")
+    assert kept.read_bytes() == content
+    assert kept.name in settings.problems[0]
     settings.set("theme", "dark")
     assert Settings(paths.settings).get("theme") == "dark"
 

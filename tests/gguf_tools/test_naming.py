@@ -106,6 +106,9 @@ _MOSTLY_Q4 = {"Q4_K": 900, "Q6_K": 90, "F32": 10}
         ("m.gguf", 1, {"Q8_0": 50, "F16": 50}, "F16"),
         ("m.gguf", 1, {"F16": 49, "Q8_0": 51}, "Q8_0"),
         ("m-fp16.gguf", 1, {"F16": 99, "F32": 1}, "FP16"),
+        # A part of the name says less than the number.
+        ("Model Q4 0.gguf", 2, {"Q4_0": 99, "F32": 1}, "Q4_0"),
+        ("Model-Q4.gguf", 15, _MOSTLY_Q4, "Q4_K_M"),
         ("m.gguf", None, {"BF16": 99, "F32": 1}, "BF16"),
         ("m-IQ2_M.gguf", None, {"IQ2_S": 9, "Q4_K": 1}, "IQ2_M"),
         ("m-Q4_K_M.gguf", None, {}, None),

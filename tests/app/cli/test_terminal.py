@@ -156,3 +156,17 @@ def test_a_new_data_folder_is_made_first(
     assert run(["models"]) == 0
     assert not caplog.records
     assert (tmp_path / "new" / "data" / "models").is_dir()
+
+
+def test_a_command_says_what_was_wrong_with_its_files_in_sentences_alone(paths: Paths) -> None:
+    paths.settings.write_bytes(b"{")
+    (paths.data / "state.json").write_bytes(b"{")
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "models", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (kept,) = paths.data.glob("settings.damaged-*.json")
+    assert done.stderr == f"[The settings file was damaged; it is kept as {kept.name}.]\n"
+    json.loads(done.stdout)

@@ -344,9 +344,9 @@ def test_a_log_left_by_a_removed_store_is_not_replayed(
 
 def test_names_beside_the_store_are_never_taken_twice(store_path: Path) -> None:
     store_path.write_bytes(b"one")
-    kept = [files._free_name(store_path, "damaged") for _ in range(1)]
+    kept = [files.free_name(store_path, "damaged") for _ in range(1)]
     kept[0].write_bytes(b"kept")
-    assert files._free_name(store_path, "damaged").name == "chats.damaged-2.sqlite3"
+    assert files.free_name(store_path, "damaged").name == "chats.damaged-2.sqlite3"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
