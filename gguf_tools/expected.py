@@ -2,7 +2,8 @@
 
 A processor multiplies slower than it reads: there the likely rate follows from the kernels of the
 weights' types and from attention (`gguf_tools.kernels`), by the threads in use; other devices
-reach a usual share of their bandwidth. That is a wide range. Once a model was measured on the very
+reach a usual share of their bandwidth, and small models on them what launching kernels leaves
+(`gguf_tools.launches`). That is a wide range. Once a model was measured on the very
 machine, a `DecodeFit` takes the place of the assumed shares, and the range is narrow.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from gguf_tools.kernels import attention_share
+from gguf_tools.launches import launch_seconds
 from gguf_tools.machine import Device, Machine
 from gguf_tools.network import network_seconds
 from gguf_tools.placement import Placement
@@ -106,6 +108,11 @@ def _middle(
                 slower, faster = CPU_SPREAD, 1.0 / CPU_SPREAD
             # Reading and computing go on at once, so the longer of the two counts.
             own, kept = max(own, computed), max(kept, attended)
+        worst, best = launch_seconds(item.kernels, item.stretches, device)
+        if (worst + best) / 2.0 > own + kept:
+            # Kernels are launched while others run, so here, too, the longer counts.
+            own = (worst + best) / 2.0 - kept
+            slower, faster = worst / (own + kept), best / (own + kept)
         network = network_seconds(item.moved, item.trips, device)
         weights += own + network
         cache += kept

@@ -15,7 +15,12 @@ from gguf_tools.findings import Finding, find
 from gguf_tools.machine import Basis, CpuFeature, DecodeFit, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
 from gguf_tools.pools import PoolUse, longest_context, most_sequences, pools_of
-from gguf_tools.prefill import LINK_SHARES, prefill_flops, prefill_seconds
+from gguf_tools.prefill import (
+    LINK_SHARES,
+    least_prefill_seconds,
+    prefill_flops,
+    prefill_seconds,
+)
 from gguf_tools.rates import (
     TokenBytes,
     decode_ceiling,
@@ -31,8 +36,10 @@ __all__ = [
     "Plan",
     "PoolUse",
     "PrefillPlan",
+    "held_bytes",
     "kernel_features",
     "make_plan",
+    "step_reads",
     "with_fit",
 ]
 
@@ -79,6 +86,7 @@ class PrefillPlan:
     """Predicted reading of a prompt: operations a token, and tokens per second.
 
     ``expected_low`` and ``expected_high`` are given where the way is known and its speed is not.
+    ``ceiling`` is what full rates of arithmetic allow, and reading the weights once a micro-batch.
     """
 
     flops_per_token: float
@@ -87,6 +95,7 @@ class PrefillPlan:
     expected: float | None
     expected_low: float | None = None
     expected_high: float | None = None
+    ceiling: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +157,8 @@ def make_plan(
     known = [left for left in lefts if left is not None]
     fits = all(left >= 0 for left in known) if len(known) == len(lefts) else None
     decode = _decode(facts, load, machine, memory, depth)
-    prefill, first = _prefill(facts, load, machine, memory, prompt_tokens)
+    held = decode.reads if depth == 0 else step_reads(facts, load, machine, memory, 0)
+    prefill, first = _prefill(facts, load, machine, memory, prompt_tokens, held_bytes(held))
     step = seconds_per_token(decode.reads, machine)
     ttft = None if first is None or step is None else first + step
     plan = Plan(
@@ -250,12 +260,13 @@ def kernel_features(load: LoadSettings, machine: Machine) -> frozenset[CpuFeatur
     return (machine.cpu.features - {"amx"}) | {"by_name"} if load.repack else frozenset()
 
 
-def _decode(
+def step_reads(
     facts: ModelFacts, load: LoadSettings, machine: Machine, memory: MemoryPlan, depth: int
-) -> DecodePlan:
+) -> tuple[TokenBytes, ...]:
+    """Return what a decoded token reads of each device with ``depth`` tokens in the cache."""
     shape = facts.shape
     assert shape is not None
-    reads = token_bytes(
+    return token_bytes(
         facts.header,
         shape,
         memory.settings,
@@ -267,6 +278,17 @@ def _decode(
         experts_on_cpu=load.experts_on_cpu,
         features=kernel_features(load, machine),
     )
+
+
+def held_bytes(reads: tuple[TokenBytes, ...]) -> tuple[float, ...]:
+    """Return the part of it that is cache and state, by device: a micro-batch reads it, too."""
+    return tuple(item.kv + item.state for item in reads)
+
+
+def _decode(
+    facts: ModelFacts, load: LoadSettings, machine: Machine, memory: MemoryPlan, depth: int
+) -> DecodePlan:
+    reads = step_reads(facts, load, machine, memory, depth)
     expected = expected_share(reads, machine, memory.settings, memory.placement)
     seconds = seconds_per_token(reads, machine)
     total = sum(item.total for item in reads)
@@ -285,7 +307,12 @@ def _decode(
 
 
 def _prefill(
-    facts: ModelFacts, load: LoadSettings, machine: Machine, memory: MemoryPlan, tokens: int
+    facts: ModelFacts,
+    load: LoadSettings,
+    machine: Machine,
+    memory: MemoryPlan,
+    tokens: int,
+    held: tuple[float, ...],
 ) -> tuple[PrefillPlan, float | None]:
     shape = facts.shape
     assert shape is not None
@@ -302,6 +329,7 @@ def _prefill(
             tokens,
             memory.settings.ubatch,
             features,
+            held=held,
             experts_on_cpu=moves,
             link_share=link_share,
         )
@@ -311,6 +339,16 @@ def _prefill(
     most = least = None
     if moves:
         most, least = seconds(worst), seconds(best)
+    floor = least_prefill_seconds(
+        facts.header,
+        shape,
+        memory.placement,
+        machine,
+        tokens,
+        memory.settings.ubatch,
+        held=held,
+        experts_on_cpu=moves,
+    )
     device = machine.devices[memory.placement.output]
     plan = PrefillPlan(
         flops_per_token=prefill_flops(reads, shape, tokens) / tokens,
@@ -319,6 +357,7 @@ def _prefill(
         expected=tokens / found if found else None,
         expected_low=tokens / most if most else None,
         expected_high=tokens / least if least else None,
+        ceiling=tokens / floor if floor else None,
     )
     return plan, found
 

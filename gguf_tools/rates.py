@@ -19,6 +19,7 @@ from gguf_tools.hparams import Hyperparameters
 from gguf_tools.kept import kept_with_header
 from gguf_tools.kernels import kernel_of
 from gguf_tools.kv import KvCache
+from gguf_tools.launches import launches_of
 from gguf_tools.machine import CpuFeature, Machine
 from gguf_tools.network import crossings, network_seconds
 from gguf_tools.placement import CPU, Placement
@@ -51,7 +52,7 @@ class TokenBytes:
     ``moved`` bytes go to the device and back in ``trips``; see `gguf_tools.network`. ``work`` are
     the operations of the weights' products, each divided by the share of the arithmetic rate that
     its kernel reaches on a processor; ``attention`` those of scores and sums over the cache, not
-    divided.
+    divided. ``kernels`` are launched there in ``stretches`` of layers; see `gguf_tools.launches`.
     """
 
     weights: float
@@ -61,6 +62,8 @@ class TokenBytes:
     trips: float = 0.0
     work: float = 0.0
     attention: float = 0.0
+    kernels: float = 0.0
+    stretches: float = 0.0
 
     @property
     def total(self) -> float:
@@ -162,7 +165,8 @@ def token_bytes(
         sequences=sequences,
         flash_attention=settings.flash_attention,
     )
-    parts = zip(weights, kv, state, moved, trips, work, attention, strict=True)
+    kernels, stretches = launches_of(shape, placement, devices)
+    parts = zip(weights, kv, state, moved, trips, work, attention, kernels, stretches, strict=True)
     return tuple(TokenBytes(*part) for part in parts)
 
 

@@ -49,8 +49,17 @@ def decode_limit(plan: PlanRecord, point: RatePoint) -> str:
     return "bandwidth-bound"
 
 
-def prefill_equation(flops_per_s: float | None, flops_per_token: float | None) -> str:
-    """Return what the prefill ceiling is made of; empty where it is not known."""
+def prefill_equation(
+    flops_per_s: float | None, flops_per_token: float | None, ceiling: float | None = None
+) -> str:
+    """Return what the prefill ceiling is made of; empty where it is not known.
+
+    Where it is not one device's rate alone, what all come to together is said: some layers lie on
+    another device, or weights have to be read or brought first.
+    """
     if not flops_per_s or not flops_per_token:
         return ""
-    return f"{format_flops(flops_per_s)}/s ÷ {format_flops(flops_per_token)} a token"
+    each = f"{format_flops(flops_per_token)} a token"
+    if ceiling is None or abs(flops_per_s / (ceiling * flops_per_token) - 1) <= _SAME:
+        return f"{format_flops(flops_per_s)}/s ÷ {each}"
+    return f"{format_flops(ceiling * flops_per_token)}/s together ÷ {each}"

@@ -265,6 +265,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[FindingRecord, ...] = ()
     fit: FitRecord | None = None
     draft: str = ""
+    prefill_ceiling: float | None = None
 
     def device(self, name: str) -> PlannedDevice | None:
         """Return the plan of a device."""

@@ -16,9 +16,9 @@ from gguf_tools.findings import Finding
 from gguf_tools.memory import DeviceMemory, output_buffer_bytes, score_matrix_bytes
 from gguf_tools.network import network_seconds
 from gguf_tools.placement import CPU
-from gguf_tools.plan import Plan, kernel_features
-from gguf_tools.prefill import prefill_flops, prefill_seconds
-from gguf_tools.rates import decode_ceiling, layer_reads, token_bytes
+from gguf_tools.plan import Plan, held_bytes, kernel_features, step_reads
+from gguf_tools.prefill import least_prefill_seconds, prefill_seconds
+from gguf_tools.rates import decode_ceiling, token_bytes
 from gguf_tools.settings import LoadSettings
 from gguf_tools.split import parse_split
 from gguf_tools.units import format_bytes, round_up
@@ -127,6 +127,7 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
         growth=growth_lines(plan),
         prefill_per_s=plan.prefill.expected,
         prefill_flops_per_token=plan.prefill.flops_per_token,
+        prefill_ceiling=plan.prefill.ceiling,
         max_context=plan.max_context,
         max_sequences=plan.max_sequences,
         fits=plan.fits,
@@ -236,34 +237,27 @@ def prefill_point(plan: Plan, depth: int, tokens: int) -> tuple[float | None, fl
     """Return (expected rate, ceiling) of a prompt of ``tokens`` behind ``depth`` cached ones."""
     shape = plan.facts.shape
     assert shape is not None
-    header, placement = plan.facts.header, plan.memory.placement
-    ubatch = plan.memory.settings.ubatch
-    features = kernel_features(plan.load, plan.machine)
-
-    def seconds(count: int) -> float | None:
-        if count == 0:
-            return 0.0
-        return prefill_seconds(
-            header,
-            shape,
-            placement,
-            plan.machine,
-            count,
-            ubatch,
-            features,
-            experts_on_cpu=plan.load.experts_on_cpu,
-        )
-
-    before, after = seconds(depth), seconds(depth + tokens)
-    expected = None
-    if before is not None and after is not None and after > before:
-        expected = tokens / (after - before)
-    reads = layer_reads(header, shape, features)
-    flops = prefill_flops(reads, shape, depth + tokens)
-    if depth:
-        flops -= prefill_flops(reads, shape, depth)
-    rate = plan.machine.devices[placement.output].flops_per_s
-    return expected, tokens * rate / flops if rate and flops > 0 else None
+    header, memory, machine = plan.facts.header, plan.memory, plan.machine
+    features = kernel_features(plan.load, machine)
+    held = held_bytes(step_reads(plan.facts, plan.load, machine, memory, depth))
+    on_cpu = plan.load.experts_on_cpu
+    place, ubatch = memory.placement, memory.settings.ubatch
+    likely = prefill_seconds(
+        header,
+        shape,
+        place,
+        machine,
+        tokens,
+        ubatch,
+        features,
+        depth=depth,
+        held=held,
+        experts_on_cpu=on_cpu,
+    )
+    least = least_prefill_seconds(
+        header, shape, place, machine, tokens, ubatch, depth=depth, held=held, experts_on_cpu=on_cpu
+    )
+    return (tokens / likely if likely else None, tokens / least if least else None)
 
 
 # --- parts

@@ -360,8 +360,9 @@ def _prefill(session: Session) -> RateView:
         return RateView(measured=measured, earlier=is_before)
     working = [item for item in plan.devices if item.flops_per_s and item.weights_bytes]
     lead = max(working, key=lambda item: item.weights_bytes, default=None)
-    ceiling = None
-    if lead is not None and lead.flops_per_s and plan.prefill_flops_per_token:
+    ceiling = plan.prefill_ceiling
+    if ceiling is None and lead is not None and lead.flops_per_s and plan.prefill_flops_per_token:
+        # A record of an earlier version has none.
         ceiling = lead.flops_per_s / plan.prefill_flops_per_token
     return RateView(
         measured=measured,
@@ -373,6 +374,6 @@ def _prefill(session: Session) -> RateView:
         ceiling_basis="unknown" if lead is None else _as_basis(lead.flops_basis),
         earlier=is_before,
         equation=prefill_equation(
-            None if lead is None else lead.flops_per_s, plan.prefill_flops_per_token
+            None if lead is None else lead.flops_per_s, plan.prefill_flops_per_token, ceiling
         ),
     )

@@ -180,6 +180,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             "expected": prefill.expected,
             "expected_low": prefill.expected_low,
             "expected_high": prefill.expected_high,
+            "ceiling": prefill.ceiling,
         },
         "ttft_s": plan.ttft_s,
         "findings": [

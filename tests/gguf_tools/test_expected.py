@@ -79,20 +79,30 @@ def test_the_range_is_wide_before_any_measurement_and_below_the_ceiling(
     assert tight.high <= tight.ceiling
 
 
-def test_a_card_is_bound_by_its_bandwidth(starter: ModelFacts) -> None:
+@pytest.mark.parametrize(("bandwidth_bytes_per_s", "held"), [(2e10, False), (1e12, True)])
+def test_a_card_is_bound_by_its_bandwidth_or_a_small_model_by_launches(
+    starter: ModelFacts, bandwidth_bytes_per_s: float, *, held: bool
+) -> None:
     card = Device(
         name="CUDA0",
         kind="gpu",
         backend="CUDA",
         total_bytes=24 * GIB,
         free_bytes=23 * GIB,
-        bandwidth_bytes_per_s=1e12,
+        bandwidth_bytes_per_s=bandwidth_bytes_per_s,
     )
     whole = Machine(name="m", cpu=machine().cpu, accelerators=(card,))
     plan = make_plan(starter, LoadSettings(context=8192, outputs=1), whole)
     point = step_point(plan, 0)
     assert point.ceiling is not None
-    assert point.high == pytest.approx(0.75 * point.ceiling, rel=0.02)
+    assert point.low is not None
+    assert point.high is not None
+    if held:  # thirty layers and the output, 15 kernels each of 3 to 5 us, and one wait of 30 us
+        assert point.high == pytest.approx(1 / (31 * 15 * 3e-6 + 30e-6), rel=0.02)
+        assert point.low == pytest.approx(1 / (31 * 15 * 5e-6 + 30e-6), rel=0.02)
+        assert point.high < 0.1 * point.ceiling
+    else:
+        assert point.high == pytest.approx(0.75 * point.ceiling, rel=0.02)
 
 
 def test_types_differ_in_arithmetic_not_in_bytes() -> None:

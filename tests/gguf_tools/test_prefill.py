@@ -78,12 +78,14 @@ def test_each_batch_brings_what_it_chose_and_a_short_rest_stays(facts: ModelFact
     chosen = 1 - (1 - 5 / 11) ** 512  # five of eleven experts
     bytes_moved = sum(reads.experts) * chosen / (2.5e10 * LINK_SHARES[1])
     computed = 2 * sum(reads.expert_parameters) * 512 / (1e14 * PREFILL_SHARE["gpu"])
+    read = sum(reads.experts) * (1 - (1 - 5 / 11) ** 16) / 5e10
     rest = sum(reads.expert_prompt_work) * 16 / 1e12
+    assert read > rest  # of so few tokens
     dense = seconds(facts, 528, 512)
     assert dense is not None
     # Experts that cost nothing to bring or to compute leave what the card does itself.
-    free = seconds(
-        facts, 528, 512, replace(GPU, link_bytes_per_s=1e30), replace(HOST, flops_per_s=1e30)
-    )
+    host = replace(HOST, flops_per_s=1e30, bandwidth_bytes_per_s=1e30)
+    free = seconds(facts, 528, 512, replace(GPU, link_bytes_per_s=1e30), host)
     assert free is not None
-    assert dense - (free - computed) == pytest.approx(bytes_moved + computed + rest)
+    rows = reads.input_rows * 528 / 5e10
+    assert dense - (free - computed) == pytest.approx(bytes_moved + computed + read + rows)
