@@ -241,8 +241,7 @@ def _draft(memory: MemoryPlan, pools: tuple[tuple[str, int | None, bool], ...]) 
 
 def _full_window_cost(facts: ModelFacts, memory: MemoryPlan) -> int:
     """Return what the cache of sliding layers takes beyond a window's."""
-    if facts.shape is None:
-        return 0
+    assert facts.shape is not None  # nothing else is planned
     enough = window_cells(facts.shape, replace(memory.settings.kv, swa_full=False))
     return sum(
         cache.bytes_per_cell * cache.streams * (cache.cells - enough)

@@ -99,3 +99,7 @@ def test_blocks_that_took_no_time_have_no_rate() -> None:
     found = stats(prompt_tokens=100, samples=((1, 0.0), (41, 0.0), (81, 1.0)))
     # Of 80 tokens in a second, told in one block: half of them lie below its depth.
     assert found.rates_along() == ((141, 80.0),)
+
+
+def test_a_reply_that_was_not_continued_is_whole() -> None:
+    assert _stats(reply_tokens=12).whole_reply_tokens == 12
