@@ -355,3 +355,14 @@ def test_what_a_finding_says_of_the_speed_is_not_said_twice(session: Session) ->
     assert view.speed.explanation == ""
     assert view.speed.decode.measured == pytest.approx(5)
     assert view.speed.alarming
+
+
+def test_a_plan_that_was_far_off_is_said(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    assert panel_view(session).notice == ""
+    off = msgspec.structs.replace(record, buffers=(buffer("CPU", "compute", 100 * MIB),))
+    session.loaded(off)
+    assert panel_view(session).notice == verify_line(session)
+    assert "furthest off: compute on CPU, -" in panel_view(session).notice
