@@ -243,7 +243,7 @@ def refusal_of(expected: Expected, *, allow_requantize: bool, imatrix: bool) -> 
         return (
             f"{expected.facts.path.name} is quantised already ({_words(expected.source_types)}): "
             f"{kind} made from it is worse than {kind} made from the 16-bit file. Start from that, "
-            "or allow requantising."
+            "or allow requantising (on the command line: --allow-requantize)."
         )
     return None
 

@@ -109,6 +109,7 @@ class _Version(argparse.Action):
 def _overview() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="plimsoll",
+        usage="plimsoll [FILE] | plimsoll COMMAND [ARGUMENTS] | plimsoll [-h] [--version]",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="commands:\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -42,6 +43,7 @@ __all__ = [
     "named_machine",
     "plannable_facts",
     "this_computer",
+    "unknown_hardware",
 ]
 
 DEFAULT_CONTEXT: Final = 8192  # as the engine takes it
@@ -205,6 +207,16 @@ def _measure(state: StateFile, cpu: str, threads: int, size: int) -> None:
         bandwidth_for(state, cpu, threads, size, free_bytes=host_memory().free_bytes)
     except MemoryError:
         note("There is no room to measure the memory's bandwidth.")
+
+
+def unknown_hardware(name: str) -> str:
+    """Say that no hardware of a name is known, and which names are like it."""
+    names = [row.name for row in hardware_table().rows]
+    words = name.lower().split()
+    alike = [known for known in names if all(word in known.lower() for word in words)]
+    alike = alike or get_close_matches(name, names, n=6, cutoff=0.4)
+    hint = f"like it are {', '.join(alike[:6])}" if alike else "name it as 'RTX 4090' or '2x H100'"
+    return f"No hardware of the name {name!r} is known; {hint}."
 
 
 def named_machine(name: str) -> Machine | None:

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """List or fetch; return the exit code."""
     wanted = parse_reference(arguments.repository)
     if wanted is None:
-        note(f"{arguments.repository} names no repository: it is owner/name, or an address.")
+        note(f"{arguments.repository!r} names no repository: give owner/name, or its address.")
         return EXIT_USAGE
     if arguments.file:
         name = arguments.file

@@ -13,6 +13,7 @@ from app.cli.budget import (
     named_machine,
     plannable_facts,
     this_computer,
+    unknown_hardware,
 )
 from app.cli.numbers import MOST_TOKENS, decimal, whole
 from app.cli.terminal import json_line, note, say, shown
@@ -127,7 +128,7 @@ def _where(args: argparse.Namespace, facts: ModelFacts) -> ThisComputer:
         return this_computer(args, facts, measure=args.bandwidth is None)
     named = named_machine(args.hardware)
     if named is None:
-        raise LookupError(f"No hardware of the name {args.hardware!r} is known.")
+        raise LookupError(unknown_hardware(args.hardware))
     return ThisComputer(named, load_settings(args, facts), lambda plan: plan)
 
 

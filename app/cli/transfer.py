@@ -124,7 +124,8 @@ def run_import(arguments: argparse.Namespace) -> int:
     store = ConversationStore(default_paths().store, lock_wait_s=_WAIT_FOR_WRITER_S)
     try:
         if store.notice is not None and (store.read_only or store.in_memory):
-            return _failed(f"Nothing was imported. {store.notice.sentence}", 1)
+            way = " Import the file there, or close it first." if store.read_only else ""
+            return _failed(f"Nothing was imported. {store.notice.sentence}{way}", 1)
         if store.notice is not None:
             note(store.notice.sentence)
         new, known = store.add_whole(imported.conversations)

@@ -245,7 +245,9 @@ class Database:
             return files.load_into_memory(path)
         except (*DATABASE_ERRORS, OSError) as error:
             raise StoreUnavailable(
-                "unreadable", f"The chats in {path} can't be read ({error})."
+                "unreadable",
+                f"The chats in {path} can't be read ({error}). Open Plimsoll's window: it keeps "
+                "that file under another name and saves of it what can be read.",
             ) from error
 
     # --- when something is wrong ------------------------------------------------------------

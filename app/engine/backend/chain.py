@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import random
 from collections.abc import Sequence
 from typing import Any, Final
@@ -105,7 +106,8 @@ def make_grammar(options: SamplingOptions, vocab: LlamaVocabulary) -> Any:
     if not grammar:
         raise EngineFailure(
             "bad_request",
-            "The grammar can't be used; correct it or remove it in the settings.",
+            "The grammar can't be read: written as llama.cpp's GBNF it must have a rule 'root' and "
+            "every rule that is named in another. Correct it, or leave it out.",
         )
     return grammar
 
@@ -122,8 +124,16 @@ def _schema_grammar(options: SamplingOptions) -> str | None:
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
     try:
+        json.loads(options.json_schema)
+    except (ValueError, RecursionError) as error:
+        raise EngineFailure(
+            "bad_request", f"The JSON schema is not JSON: {error}. Correct it, or leave it out."
+        ) from error
+    try:
         return str(json_schema_to_gbnf(options.json_schema))
     except Exception as error:  # the converter raises whatever its input makes it trip over
         raise EngineFailure(
-            "bad_request", f"The JSON schema can't be used: {type(error).__name__}: {error}"
+            "bad_request",
+            f"The JSON schema asks for what can't be made a grammar ({error}). Simplify it, or "
+            "leave it out.",
         ) from error

@@ -201,3 +201,20 @@ def test_a_draft_model_is_planned_beside(
     assert "draft" in capsys.readouterr().out.splitlines()[3]
     assert run(["plan", str(model), "--draft", str(tmp_path / "no.gguf"), *where]) == 3
     assert "no.gguf" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("RTX 30", "like it are NVIDIA GeForce RTX 3050, NVIDIA GeForce RTX 3060, "),
+        ("RTZ 4090", "NVIDIA GeForce RTX 4090"),
+        ("zzz", "name it as 'RTX 4090' or '2x H100'."),
+    ],
+)
+def test_unknown_hardware_is_told_with_names_like_it(
+    name: str, words: str, starter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", str(starter), "--hardware", name]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"No hardware of the name {name!r} is known; ")
+    assert words in err

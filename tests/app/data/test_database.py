@@ -15,6 +15,7 @@ from app.data import files
 from app.data.conversations import ConversationStore
 from app.data.database import StoreNotice
 from app.data.errors import StoreUnavailable, fault_kind
+from app.settings.files import free_name
 from tests.helpers.store_files import make_chat
 
 
@@ -344,9 +345,9 @@ def test_a_log_left_by_a_removed_store_is_not_replayed(
 
 def test_names_beside_the_store_are_never_taken_twice(store_path: Path) -> None:
     store_path.write_bytes(b"one")
-    kept = [files.free_name(store_path, "damaged") for _ in range(1)]
+    kept = [free_name(store_path, "damaged") for _ in range(1)]
     kept[0].write_bytes(b"kept")
-    assert files.free_name(store_path, "damaged").name == "chats.damaged-2.sqlite3"
+    assert free_name(store_path, "damaged").name == "chats.damaged-2.sqlite3"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")

@@ -108,15 +108,22 @@ def test_grammar_and_schema_bind_the_reply(driver: BlockingDriver, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "options", [{"grammar": 'root ::= "a'}, {"json_schema": "{"}, {"json_schema": '{"$ref": "x"}'}]
+    ("options", "words"),
+    [
+        ({"grammar": 'root ::= "a'}, "must have a rule 'root' and every rule that is named"),
+        ({"grammar": "root ::= foo"}, "Correct it, or leave it out."),
+        ({"json_schema": "{"}, "The JSON schema is not JSON: Expecting property name"),
+        ({"json_schema": '{"$ref": "x"}'}, "Simplify it, or leave it out."),
+    ],
 )
 def test_wrong_grammar_is_refused_in_words(
-    options: dict[str, str], driver: BlockingDriver, tmp_path: Path
+    options: dict[str, str], words: str, driver: BlockingDriver, tmp_path: Path
 ) -> None:
     load_tiny(driver, tmp_path, TinyModel())
     last = turn(driver, chat("Hello"), **options)[-1]
     assert isinstance(last, Failed)
     assert last.kind == "bad_request"
+    assert words in last.message
     assert isinstance(turn(driver, chat("Hello"), max_tokens=2)[-1], Done)
 
 
