@@ -23,6 +23,7 @@ __all__ = [
     "comparison_as_markdown",
     "estimate_text",
     "quality_cells",
+    "read_words",
     "table_cells",
 ]
 
@@ -75,8 +76,8 @@ def comparison_as_markdown(record: ComparisonRecord) -> str:
     if told:
         parts.append("\n".join(f"- {sentence}" for sentence in told))
     parts.append(_memory(record))
-    for variant in record.variants:
-        parts += list(_answer(variant))
+    for variant, row in zip(record.variants, rows, strict=True):
+        parts += list(_answer(variant, row))
     for variant in record.variants:
         if variant.quality is not None and variant.quality.worst:
             parts += list(_worst(variant, variant.quality))
@@ -110,7 +111,7 @@ def table_cells(row: VariantRow) -> tuple[str, ...]:
         row.label + mark,
         format_bytes(row.file_bytes),
         _number(row.bits_per_weight, ".2f"),
-        format_bytes(row.bytes_per_token) if row.bytes_per_token else "",
+        "" if row.bytes_per_token is None else read_words(row),
         format_bytes(row.planned_bytes) if row.planned_bytes else "",
         format_bytes(row.engine_bytes) if row.engine_bytes else "",
         _number(row.prefill_per_s, ",.0f"),
@@ -120,6 +121,13 @@ def table_cells(row: VariantRow) -> tuple[str, ...]:
         _times(row.ratio_predicted),
         _times(row.ratio_measured),
     )
+
+
+def read_words(row: VariantRow) -> str:
+    """Return what a token reads; it is said where the cache's part of it is not known."""
+    size = format_bytes(row.bytes_per_token)
+    alone = row.cache_is_unknown
+    return f"{size} (weights)" if alone else size
 
 
 def quality_cells(row: VariantRow) -> tuple[str, ...]:
@@ -150,8 +158,8 @@ def _quality_note(record: ComparisonRecord) -> str:
     known = next(item.quality for item in record.variants if item.quality is not None)
     return (
         f"On {record.settings.text_name or 'a text'}: {counted(known.tokens, 'token')} in "
-        f"{known.chunks} chunks of {known.chunk_tokens}, defined as by llama.cpp's perplexity "
-        "tool; the figures after ± are standard errors."
+        f"{counted(known.chunks, 'chunk')} of {known.chunk_tokens}, defined as by "
+        "llama.cpp's perplexity tool; the figures after ± are standard errors."
     )
 
 
@@ -173,7 +181,7 @@ def _memory(record: ComparisonRecord) -> str:
     return "## Memory of each engine (measured, its own pages)\n\n" + _table(heads, rows)
 
 
-def _answer(variant: VariantRecord) -> Iterator[str]:
+def _answer(variant: VariantRecord, row: VariantRow) -> Iterator[str]:
     if not variant.answer and not variant.failure:
         return
     yield f"## {variant.label}"
@@ -183,10 +191,12 @@ def _answer(variant: VariantRecord) -> Iterator[str]:
         yield _quoted(variant.answer)
     stats = variant.stats
     if stats is not None:
-        rate = _number(stats.decode_per_s, ".1f")
+        # The rate is the row's, so that a variant has one figure wherever it is told.
+        rate = _number(row.decode_per_s, ".1f")
         yield (
-            f"{stats.reply_tokens:,} token{'' if stats.reply_tokens == 1 else 's'}, first one "
-            f"after {stats.first_token_s:.2f} s" + (f", {rate} tok/s" if rate else "") + "."
+            f"{counted(stats.reply_tokens, 'token')}, first one after {stats.first_token_s:.2f} s"
+            + (f", decode {rate} tok/s" if rate else "")
+            + "."
         )
 
 

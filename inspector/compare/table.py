@@ -33,7 +33,7 @@ class VariantRow:
     """One variant's figures; None is unknown. Rates are tokens per second.
 
     ``bytes_per_token`` are read for one token at ``depth_tokens`` in the cache, weights and cache
-    (of all rows the weights alone while the cache of one is unknown);
+    (of all rows the weights alone while the cache of one is unknown: ``cache_is_unknown``);
     ``efficiency`` is the decode rate over its ceiling. Ratios are against the reference, above 1
     is faster. ``shared`` marks rates of variants that ran together.
     """
@@ -48,6 +48,7 @@ class VariantRow:
     bits_per_weight: float | None
     weights_per_token_bytes: int | None
     bytes_per_token: int | None
+    cache_is_unknown: bool
     depth_tokens: int | None
     planned_bytes: int | None
     engine_bytes: int | None
@@ -86,7 +87,7 @@ class MemoryReturn:
 def variant_rows(record: ComparisonRecord) -> tuple[VariantRow, ...]:
     """Return the rows of the table, in the order of the variants."""
     reference = record.variants[record.reference]
-    sizes = _sizes(record.variants)
+    sizes, are_weights = _sizes(record.variants)
     return tuple(
         _row(
             record,
@@ -94,6 +95,7 @@ def variant_rows(record: ComparisonRecord) -> tuple[VariantRow, ...]:
             reference,
             (sizes[index], sizes[record.reference]),
             is_reference=index == record.reference,
+            cache_is_unknown=are_weights and sizes[index] is not None,
         )
         for index, variant in enumerate(record.variants)
     )
@@ -106,6 +108,7 @@ def _row(
     sizes: tuple[int | None, int | None],
     *,
     is_reference: bool,
+    cache_is_unknown: bool,
 ) -> VariantRow:
     rate, spread = _decode(variant)
     point = _point(variant)
@@ -125,6 +128,7 @@ def _row(
         bits_per_weight=variant.bits_per_weight,
         weights_per_token_bytes=variant.bytes_per_token,
         bytes_per_token=own_bytes,
+        cache_is_unknown=cache_is_unknown,
         depth_tokens=None if point is None else point.depth,
         planned_bytes=variant.planned_bytes,
         engine_bytes=variant.engine_bytes,
@@ -176,8 +180,10 @@ def _point(variant: VariantRecord) -> RatePoint | None:
     return plan.rate_at(variant.stats.mean_depth_tokens)
 
 
-def _sizes(variants: Sequence[VariantRecord]) -> list[int | None]:
-    """Return what a token of each variant reads, all on one basis: None is unknown.
+def _sizes(variants: Sequence[VariantRecord]) -> tuple[list[int | None], bool]:
+    """Return what a token of each variant reads, and whether that is of weights alone.
+
+    All are on one basis; None is unknown.
 
     A variant that has not run yet has no plan, so only its weights are known. The cache that
     comes to them is that of another variant of the same model, which has the same shape; where
@@ -199,9 +205,9 @@ def _sizes(variants: Sequence[VariantRecord]) -> list[int | None]:
         else:
             whole.append(None)
     if None not in whole:
-        return whole
+        return whole, False
     weights_only = [variant.bytes_per_token for variant in variants]
-    return whole if None in weights_only else weights_only
+    return (whole, False) if None in weights_only else (weights_only, True)
 
 
 # --- sentences

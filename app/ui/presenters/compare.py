@@ -33,7 +33,7 @@ from app.ui.presenters.compare_results import CompareResults
 from app.ui.presenters.compare_run import CompareRun
 from app.ui.presenters.compare_setup import setup_view, variant_choices
 from app.ui.presenters.compare_views import column_views
-from app.ui.presenters.compare_wish import keep_wish, quality_text, read_wish, request_of
+from app.ui.presenters.compare_wish import keep_wish, quality_text, read_wish, request_of, wish_of
 from app.ui.presenters.library_scan import LibraryScanner
 from app.ui.theme import ThemeManager
 from inspector.compare.records import ComparisonRecord
@@ -345,8 +345,13 @@ class ComparePresenter(QObject):
         self._set_record(record)
         self._problem = ""
         self._results.forget()
-        paths = tuple(variant.path for variant in record.variants)
-        self._wish(chosen=paths, reference=paths[record.reference], prompt=record.settings.prompt)
+        of_run = wish_of(record, self.wish)
+        self._wish(
+            chosen=of_run.chosen,
+            reference=of_run.reference,
+            prompt=of_run.prompt,
+            options=of_run.options,  # the line below the prompt is that of the run on screen
+        )
         self.page.setup.prompt.setPlainText(self.wish.prompt)
         self._show()
 

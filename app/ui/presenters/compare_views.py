@@ -20,7 +20,7 @@ from app.ui.compare.views import (
 )
 from gguf_tools.units import format_bytes
 from inspector.compare.records import ComparisonRecord, TokenDifference
-from inspector.compare.report import estimate_text
+from inspector.compare.report import estimate_text, read_words
 from inspector.compare.table import VariantRow, sentences, variant_rows
 from inspector.compare.words import differing_words
 
@@ -198,7 +198,7 @@ def _cells(row: VariantRow) -> tuple[str, ...]:
     return (
         row.label + mark,
         "—" if row.bits_per_weight is None else f"{row.bits_per_weight:.2f}",
-        "—" if row.bytes_per_token is None else format_bytes(row.bytes_per_token),
+        "—" if row.bytes_per_token is None else read_words(row),
         "—" if row.engine_bytes is None else format_bytes(row.engine_bytes),
         _rate(row.prefill_per_s),
         _rate(row.decode_per_s) + shared,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +12,9 @@ from app.compare.request import CompareRequest
 from app.compare.texts import QualityText, builtin_text, read_quality_text
 from app.data.state import StateFile
 from app.ui.compare.options import COMPARE_SETTINGS, default_options
-from inspector.compare.records import ComparisonSettings
+from inspector.compare.records import ComparisonRecord, ComparisonSettings
 
-__all__ = ["Wish", "keep_wish", "quality_text", "read_wish", "request_of"]
+__all__ = ["Wish", "keep_wish", "quality_text", "read_wish", "request_of", "wish_of"]
 
 _BLOB: Final = "compare"
 _FIRST_PROMPT: Final = "Explain in three sentences why decode speed follows memory bandwidth."
@@ -60,6 +60,40 @@ def read_wish(state: StateFile) -> Wish:
         chosen=paths,
         reference=reference if reference in paths else None,
         prompt=prompt if isinstance(prompt, str) else _FIRST_PROMPT,
+        options=options,
+    )
+
+
+def wish_of(record: ComparisonRecord, wish: Wish) -> Wish:
+    """Return the wish whose run a comparison was; what it does not tell stays as in ``wish``."""
+    settings = record.settings
+    told = {
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "max_tokens": settings.max_tokens,
+        "n_ctx": settings.n_ctx,
+        "kv_type": settings.type_k,
+        "gpu_layers": settings.gpu_layers,
+        "threads": settings.threads,
+        "system": settings.system,
+        "together": settings.together,
+        "measure_rates": settings.measure_rates,
+        "quality": settings.quality,
+        "text_tokens": settings.text_tokens,
+    }
+    options = dict(wish.options)
+    for setting in COMPARE_SETTINGS:
+        if setting.key in told:
+            try:
+                options[setting.key] = setting.check(told[setting.key])
+            except ValueError:  # beyond what can be chosen here: a record made by other means
+                continue
+    paths = tuple(variant.path for variant in record.variants)
+    return replace(
+        wish,
+        chosen=paths,
+        reference=paths[record.reference],
+        prompt=settings.prompt,
         options=options,
     )
 

@@ -11,8 +11,10 @@ from inspector.compare.report import (
     comparison_as_json,
     comparison_as_markdown,
     estimate_text,
+    read_words,
 )
 from inspector.compare.statistics import quality_of
+from inspector.compare.table import variant_rows
 from tests.inspector.compare.samples import DIFFERENCE, GIB, comparison, variant
 
 
@@ -83,6 +85,34 @@ def test_an_answer_of_one_token_has_no_rate() -> None:
     )
     text = comparison_as_markdown(comparison(variants=(short,), reference=0))
     assert "1 token, first one after 0.25 s." in text
+
+
+def test_a_variant_has_one_decode_rate_wherever_it_is_told() -> None:
+    """The answer's own rate, with another prompt and depth, is not told beside the test's."""
+    item = variant("Q8_0", 8 * GIB, 72.0)
+    assert item.stats is not None
+    own = msgspec.structs.replace(item.stats, decode_s=40 / 44.2)
+    record = comparison(variants=(msgspec.structs.replace(item, stats=own),), reference=0)
+    (row,) = variant_rows(record)
+    text = comparison_as_markdown(record)
+    assert row.decode_per_s == 72.0
+    assert "41 tokens, first one after 0.25 s, decode 72.0 tok/s." in text
+    assert "44.2" not in text
+
+
+def test_one_chunk_is_no_plural() -> None:
+    item = variant("Q8_0", 8 * GIB, 72.0, quality=quality_of([2.0] * 4, text_bytes=12, chunks=1))
+    assert "in 1 chunk of " in comparison_as_markdown(comparison(variants=(item,), reference=0))
+
+
+def test_bytes_a_token_without_the_cache_are_said_to_be_the_weights() -> None:
+    """What was stopped before its plan and what was finished are not one figure."""
+    item = variant("Q8_0", 8 * GIB, 72.0)
+    stopped = msgspec.structs.replace(item, status="waiting", decode=None, prefill=None, stats=None)
+    (whole,) = variant_rows(comparison(variants=(item,), reference=0))
+    (alone,) = variant_rows(comparison(variants=(stopped,), reference=0))
+    assert read_words(whole) == "8.00 GiB"
+    assert read_words(alone) == "8.00 GiB (weights)"
 
 
 def test_a_comparison_that_gave_no_figures() -> None:
