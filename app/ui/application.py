@@ -160,6 +160,7 @@ class Application(QObject):
         )
         self.context.summary_wanted.connect(self._on_summary_wanted)
         self.engine.state_changed.connect(self._on_engine_state)
+        controller.asker.revive = self.models.revive
         self.preferences.changed.connect(self._on_setting)
         self.chat.measuring.is_measuring = lambda: (
             is_made(self, "compare") and self.compare.is_running

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.load_records import parts_of
 from app.data.records import Attachment, Message
-from app.engine.qt_client import EngineProcess
+from app.engine.qt_client import EngineProcess, EngineState
 from app.settings import Settings
 from app.ui.chat_state import ConversationReader, NewChat, Opened
 from app.ui.reply_runner import ReplyRunner
@@ -42,18 +42,21 @@ class Asker(QObject):
     back with `asked`, since the user may have gone elsewhere by then.
 
     ``hold`` is asked before each turn, with what begins it again (None: the draft is still where it
-    was) and what keeps its text if it never begins; True holds it back.
+    was) and what keeps its text if it never begins; True holds it back. ``revive`` is asked in the
+    same way where the engine was lost: True loads its model again and begins the turn then.
 
     Signals:
         asked(Opened, str | None shown): the reply has begun.
         blocked(str | None): a reply is being written in this conversation.
         refused(str): a sentence: why nothing can be asked now.
+        answers_again(): the engine was the reason of the last refusal, and is no longer.
         unsent(str text, Sequence[Attachment]): what was typed and could not be stored.
     """
 
     asked = Signal(object, object)
     blocked = Signal(object)
     refused = Signal(str)
+    answers_again = Signal()
     unsent = Signal(str, object)
 
     def __init__(
@@ -72,6 +75,9 @@ class Asker(QObject):
         self._settings = settings
         self._runner = runner
         self.hold: _Hold = _never
+        self.revive: _Hold = _never
+        self._engine_refused = False
+        engine.state_changed.connect(self._on_engine_state)
         self._asking = False  # a question is on its way into the store
         self.keep_from: str | None = None  # where the last trim of the asked conversation cut
 
@@ -123,7 +129,7 @@ class Asker(QObject):
         def again() -> None:
             self.regenerate(message_id, shown=shown, replies=replies)
 
-        if not self._may_ask() or self.hold(again, None):
+        if not self._may_ask(again) or self.hold(again, None):
             return
         model = self._model_name()
         others: list[str] = []
@@ -153,6 +159,8 @@ class Asker(QObject):
             if not self.edit(message_id, text, shown=shown):
                 give_back()
 
+        if self._is_lost and self.revive(again, give_back):
+            return True
         if not self._may_ask():
             return False
         if self.hold(again, give_back):
@@ -173,7 +181,7 @@ class Asker(QObject):
         def again() -> None:
             self.continue_reply(message, shown=shown)
 
-        if not self._may_ask() or self.hold(again, None):
+        if not self._may_ask(again) or self.hold(again, None):
             return
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
@@ -238,19 +246,39 @@ class Asker(QObject):
             for message in messages:
                 log.info("%s: %s", message.role, message.text)
 
-    def _may_ask(self) -> bool:
+    @property
+    def _is_lost(self) -> bool:
+        return self._engine.state.status == "lost" and not (self._runner.is_running or self._asking)
+
+    def _may_ask(self, again: Callable[[], object] | None = None) -> bool:
+        """Tell whether a turn can begin; with ``again`` a lost engine is started for it first."""
         state = self._engine.state
         if self._runner.is_running or self._asking:
             self.blocked.emit(self._runner.conversation_id)
-        elif state.status == "loading":
-            self.refused.emit(self.tr("The model is still loading."))
-        elif state.busy and not state.answers:
-            self.refused.emit(self.tr("The engine is busy; wait for it or stop it."))
-        elif not state.answers:
-            self.refused.emit(self.tr("Choose a model first."))
-        else:
+        elif again is not None and self._is_lost and self.revive(again, None):
+            pass  # it begins when the model is there
+        elif state.answers:
             return True
+        else:
+            self._engine_refused = True
+            self.refused.emit(self._why_not())
         return False
+
+    def _why_not(self) -> str:
+        state = self._engine.state
+        if state.status == "loading":
+            return self.tr("The model is still loading.")
+        if state.busy:
+            return self.tr("The engine is busy; wait for it or stop it.")
+        if state.status == "lost":
+            return self.tr("The engine ended; load the model again.")
+        return self.tr("Choose a model first.")
+
+    @Slot(object)
+    def _on_engine_state(self, state: EngineState) -> None:
+        if state.answers and self._engine_refused:
+            self._engine_refused = False
+            self.answers_again.emit()
 
     def _model_name(self) -> str | None:
         model = self._engine.state.model

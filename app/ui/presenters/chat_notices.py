@@ -29,6 +29,7 @@ class ChatNotices(QObject):
         self._deletions: dict[str, Deletion] = {}
         controller.refused.connect(self.refuse)
         controller.asker.blocked.connect(self._on_blocked)
+        controller.asker.answers_again.connect(self.forget_refusal)
         controller.reply_failed.connect(self._on_reply_failed)
         controller.message_deleted.connect(self._on_deleted)
         self._notices.chosen.connect(self._on_choice)
@@ -40,6 +41,7 @@ class ChatNotices(QObject):
         """Say why something isn't done."""
         self._notices.show_notice(Notice(_REFUSED, sentence, "warning"))
 
+    @Slot()
     def forget_refusal(self) -> None:
         """Take the refusal off the page: what was wanted is done or can be done now."""
         self._notices.remove_notice(_REFUSED)

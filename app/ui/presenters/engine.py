@@ -58,7 +58,8 @@ class EnginePresenter(QObject):
         self._load_id = 0
         self._expected: str | None = None  # will be loaded in a moment
         self._options: dict[str, Any] = {}
-        self._after_load: Callable[[], None] | None = None
+        self._after_load: Callable[[], object] | None = None
+        self._unless_loaded: Callable[[], None] | None = None
         self._looks: dict[str, FileLook] = {}  # names and shapes of files, by path
         self._asked = LoadOptions()
         self._bandwidth: Bandwidth | None = None
@@ -102,7 +103,8 @@ class EnginePresenter(QObject):
         *,
         changes: dict[str, Any] | None = None,
         once: dict[str, Any] | None = None,
-        then: Callable[[], None] | None = None,
+        then: Callable[[], object] | None = None,
+        otherwise: Callable[[], None] | None = None,
     ) -> None:
         """Load a model with its own settings.
 
@@ -111,6 +113,7 @@ class EnginePresenter(QObject):
             changes: settings that are kept with the model's first.
             once: settings for this load alone.
             then: called when it is loaded.
+            otherwise: called when it comes to nothing: it failed, or another load took its place.
         """
         self.wanted.emit()
         path = str(Path(path).absolute())
@@ -127,12 +130,17 @@ class EnginePresenter(QObject):
         def go_on(found: tuple[str | None, FileLook]) -> None:
             problem, self._looks[path] = found
             if was_expected and self._expected != path:
+                (otherwise or _nothing)()
                 return  # cancelled, or another one was chosen
             self._set_expected(None)
             if problem is None:
-                self._load(path, changes or {}, once or {}, then)
+                self._no_load()
+                self._load(path, changes or {}, once or {})
+                # Only now: the load before it, if it still ran, has failed within.
+                self._after_load, self._unless_loaded = then, otherwise
             else:
                 self.notices.tell_problem(problem)
+                (otherwise or _nothing)()
 
         # A file that can't be loaded must not cost the model that is.
         tasks.run(look, go_on, None, self)
@@ -142,7 +150,6 @@ class EnginePresenter(QObject):
         path: str,
         changes: dict[str, Any],
         once: dict[str, Any],
-        then: Callable[[], None] | None,
     ) -> None:
         if changes:
             self._keep(path, self._settings.load_values(path) | changes)
@@ -155,7 +162,6 @@ class EnginePresenter(QObject):
             self.notices.previous = self.path
         self.notices.path = path
         self.notices.clear()
-        self._after_load = then
         self._options = msgspec.to_builtins(options)
         self.state.begin_load(Path(path), self._options)
         self.loading.emit(path, options)
@@ -248,6 +254,15 @@ class EnginePresenter(QObject):
         if self.path is not None:
             self.load(self.path, changes=changes)
 
+    def revive(
+        self, then: Callable[[], object] | None, otherwise: Callable[[], None] | None
+    ) -> bool:
+        """Load the model that was lost with its engine, and go on; False if none was lost."""
+        if self._engine.state.status != "lost" or self.path is None:
+            return False
+        self.load(self.path, then=then, otherwise=otherwise)
+        return True
+
     def raise_context(self, n_ctx: int | None = None) -> None:
         """Load the model again with a longer context: the given one, else twice the present."""
         model = self._engine.state.model
@@ -314,7 +329,7 @@ class EnginePresenter(QObject):
         if isinstance(message, Loaded) and message.id == self._load_id:
             self._on_loaded(message.model)
         elif isinstance(message, Failed) and message.id == self._load_id:
-            self._after_load = None
+            self._no_load()
             outcome: LoadOutcome = "out_of_memory" if message.kind == "out_of_memory" else "failed"
             if self.path is not None:
                 self.state.end_load(Path(self.path), self._options, outcome)
@@ -328,9 +343,14 @@ class EnginePresenter(QObject):
         self.state.set_last_model(Path(model.path))
         self.notices.tell_loaded(model)
         self.model_loaded.emit(model)
-        then, self._after_load = self._after_load, None
+        then, self._after_load, self._unless_loaded = self._after_load, None, None
         if then is not None:
             then()
+
+    def _no_load(self) -> None:
+        """What waits for a load waits in vain."""
+        otherwise, self._after_load, self._unless_loaded = self._unless_loaded, None, None
+        (otherwise or _nothing)()
 
     @Slot(object)
     def _on_compatibility_needed(self, hello: Hello) -> None:
@@ -339,6 +359,10 @@ class EnginePresenter(QObject):
     @Slot(object)
     def _on_repack_failed(self, hello: Hello) -> None:
         self.state.set_repack_fails(hello.cpu, hello.engine)
+
+
+def _nothing() -> None:
+    """Nobody waits."""
 
 
 def _main_memory() -> tuple[int, int]:
