@@ -12,10 +12,19 @@ from typing import Final
 from gguf_tools.units import format_bandwidth, format_decimal_bytes, format_flops
 from inspector.plan_record import PlanRecord, RatePoint
 
-__all__ = ["HELD_BY_ARITHMETIC", "decode_equation", "decode_limit", "prefill_equation"]
+__all__ = [
+    "HELD_BY_ARITHMETIC",
+    "LAUNCH_WORDS",
+    "decode_equation",
+    "decode_limit",
+    "held_by_launches",
+    "prefill_equation",
+]
 
+LAUNCH_WORDS: Final = "from what launching its kernels takes (assumed)"
 HELD_BY_ARITHMETIC: Final = "held by arithmetic"
 _BY_ARITHMETIC: Final = 0.85  # of the ceiling: what reading alone reaches on a processor
+_BY_LAUNCHES: Final = 0.6  # of the ceiling: below what reading alone reaches on a card
 _SAME: Final = 0.02  # beyond this share the ceiling is not one device's alone
 
 
@@ -43,10 +52,26 @@ def decode_limit(plan: PlanRecord, point: RatePoint) -> str:
     if point.ceiling is None:
         return "bandwidth not known"
     lead = max(plan.devices, key=lambda item: item.weights_bytes, default=None)
+    if lead is not None and held_by_launches(
+        lead.kind, point.high, point.ceiling, measured=plan.fit is not None
+    ):
+        return "held by kernel launches (assumed)"
     on_cpu = lead is not None and lead.kind == "cpu"
     if on_cpu and point.high is not None and point.high < _BY_ARITHMETIC * point.ceiling:
         return HELD_BY_ARITHMETIC
     return "bandwidth-bound"
+
+
+def held_by_launches(
+    kind: str, high: float | None, ceiling: float | None, *, measured: bool
+) -> bool:
+    """Tell whether launching kernels holds what is predicted of a device of this kind.
+
+    Reading alone reaches more than that of the ceiling; a measurement says nothing of causes.
+    """
+    if measured or high is None or not ceiling:
+        return False
+    return kind in {"gpu", "igpu", "accel"} and high < _BY_LAUNCHES * ceiling
 
 
 def prefill_equation(

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 from gguf_tools.kv import KvCache, kv_caches
+from gguf_tools.machine import LOAD_LINE
 from gguf_tools.plan import Plan
 from gguf_tools.quants import cache_type
 from gguf_tools.settings import refusal
 from gguf_tools.units import ceil_div, counted
-from inspector.plan_record import GrowthLine
+from inspector.plan_record import GrowthLine, PlanRecord
 
-__all__ = ["growth_lines", "kv_formula"]
+__all__ = ["growth_lines", "kv_formula", "more_chats"]
 
 _CACHE_TYPES: Final = ("f16", "q8_0", "q4_0")
 
@@ -90,3 +91,24 @@ def kv_formula(plan: Plan) -> str:
         formula += f"; {counted(count, 'sliding layer')} {stop} growing at "
         formula += f"{windows[0].cells:,} tokens"
     return formula
+
+
+def more_chats(plan: PlanRecord | None) -> int | None:
+    """Return how many more chats of this context fit below the load line, None if unknown.
+
+    Each takes what one takes now of each memory; the engine takes 256 at once at most. What goes
+    past the load line is called unsafe elsewhere, so it is not offered here.
+    """
+    if plan is None or plan.max_sequences is None:
+        return None
+    now = plan.settings.sequences
+    most = plan.max_sequences - now
+    for pool in {item.pool for item in plan.devices}:
+        here = [item for item in plan.devices if item.pool == pool]
+        share = sum(item.kv_bytes + item.state_bytes for item in here) / max(now, 1)
+        total, free = here[0].total_bytes, here[0].free_bytes
+        if not share or total is None or free is None:
+            continue
+        room = LOAD_LINE * total - (total - free) - sum(item.used_bytes for item in here)
+        most = min(most, int(room // share))
+    return max(most, 0)

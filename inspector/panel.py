@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import Final, TypeVar
 
 from gguf_tools.header import Header
-from gguf_tools.units import counted, format_bytes, format_count
+from gguf_tools.units import counted, format_bytes, format_count, format_decimal_bytes
 from inspector.budget import budgets
 from inspector.findings import findings_of
+from inspector.growth import more_chats
 from inspector.plan_errors import plan_errors, worst_error
 from inspector.plan_record import FindingRecord, GrowthLine, ModelRecord, PlanRecord
 from inspector.session import Session, spread
@@ -247,7 +248,7 @@ def _growth(session: Session, shown: tuple[BudgetView, ...]) -> GrowthView | Non
         ),
         # Without room for any cache a count would only contradict what is said of the budget.
         fitting_tokens=None if ends == 0 else max(fitting, 0),
-        fitting_conversations=_more_conversations(session),
+        fitting_conversations=more_chats(session.plan),
         formula=plan.kv_formula,
         basis="planned" if session.load is None else "engine",
     )
@@ -291,13 +292,6 @@ def _cache_budget(
     return max(int(reserved + budget.headroom_bytes / share), 0)
 
 
-def _more_conversations(session: Session) -> int | None:
-    plan = session.plan
-    if plan is None or plan.max_sequences is None:
-        return None
-    return max(plan.max_sequences - plan.settings.sequences, 0)
-
-
 # --- model
 
 
@@ -328,13 +322,13 @@ def _model_rows(model: ModelRecord, plan: PlanRecord) -> list[ModelRow]:
         rows.append(ModelRow("Bits per weight", f"{model.bits_per_weight:.2f}{kind}"))
     point = plan.rate_at(0)
     if point is not None and model.bytes_read_per_token is not None:
-        weights = format_bytes(model.bytes_read_per_token)
+        weights = format_decimal_bytes(model.bytes_read_per_token)
         window = plan.rate_at(plan.settings.n_ctx - 1)
         cache = 0 if window is None else window.bytes_per_token - model.bytes_read_per_token
         rows.append(
             ModelRow(
                 "Read per token",
-                f"{weights} + up to {format_bytes(max(cache, 0))}",
+                f"{weights} + up to {format_decimal_bytes(max(cache, 0))}",
                 "planned",
                 "weights, and the cache when the context is full",
             )

@@ -184,7 +184,15 @@ def _turn_table(turns: Sequence[TurnRecord]) -> str:
             f"| {_rate(stats.prefill_per_s)} | {stats.reply_tokens:,} "
             f"| {_rate(stats.decode_per_s)} | {predicted} | {ceiling} |"
         )
-    return "\n".join([*lines, "", "Rates are tokens per second."])
+    told = ["Rates are tokens per second."]
+    if any(turn.load is None or turn.load.plan is None for turn in turns):
+        told.append("Nothing was planned for turns whose load was not recorded.")
+    loads = [turn.load.plan for turn in turns if turn.load is not None and turn.load.plan]
+    if any(not plan.curve or plan.curve[0].ceiling is None for plan in loads):
+        told.append(
+            "— stands where the memory's bandwidth was not measured yet when the model was loaded."
+        )
+    return "\n".join([*lines, "", " ".join(told)])
 
 
 def _load_parts(load: LoadRecord, turns: Sequence[TurnRecord]) -> list[str]:

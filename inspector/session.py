@@ -103,6 +103,7 @@ class Session:
         self.peak_bytes: int | None = None
         self.turns: tuple[TurnRecord, ...] = ()
         self._comparable: tuple[tuple[TurnRecord, ...], str, tuple[TurnRecord, ...]] = ((), "", ())
+        self._judged: tuple[TurnStats, PlanRecord] | None = None
         self._alone: TurnRecord | None = None  # the latest; it may stand in another version
         self.live: LiveTurn | None = None
         self.chat_tokens: int | None = None  # of the chat on screen by this model, if counted
@@ -256,6 +257,8 @@ class Session:
     def turn_finished(self, turn: TurnRecord) -> None:
         """A reply ended with its statistics."""
         self.turns = (*self.turns, turn)
+        if self.plan is not None:
+            self._judged = (turn.stats, self.plan)
         if turn.stats.is_alone:
             self._alone = turn
         self.chat_tokens = None
@@ -337,6 +340,25 @@ class Session:
         ]
         if measured:
             return median(measured)
+    @property
+    def judging_plan(self) -> PlanRecord | None:
+        """The plan that the last turn is held against: the one in force when it ended.
+
+        A bandwidth that is measured later counts for later turns. Where nothing was known of it
+        then, what is known now has to do; so it does while another turn runs.
+        """
+        last, judged = self.last, self._judged
+        if self.live is not None or last is None or judged is None or self.plan is None:
+            return self.plan
+        stats, plan = judged
+        is_same = (stats.decode_s, stats.prompt_tokens, stats.reply_tokens) == (
+            last.stats.decode_s,
+            last.stats.prompt_tokens,
+            last.stats.reply_tokens,
+        )
+        is_known = bool(plan.curve) and plan.curve[0].ceiling is not None
+        return plan if is_same and is_known and plan.model == self.plan.model else self.plan
+
         return None if self.plan is None else self.plan.prefill_per_s
 
     @property

@@ -17,6 +17,7 @@ from gguf_tools.units import (
     counted,
     format_bandwidth,
     format_bytes,
+    format_decimal_bytes,
     format_percent,
     format_rate,
     format_seconds,
@@ -98,7 +99,7 @@ class Verdict:
 def judge(session: Session) -> Verdict:
     """Return how the last turn's decode rate stands to the prediction at its depth."""
     turn = session.last
-    plan = session.plan
+    plan = session.judging_plan
     if turn is None or plan is None:
         return Verdict(kind="unknown")
     stats = turn.stats
@@ -278,7 +279,7 @@ def _predicted(plan: PlanRecord | None) -> tuple[PredictedPoint, ...]:
 
 
 def _decode(session: Session) -> RateView:
-    plan, live, last = session.plan, session.live, session.last
+    plan, live, last = session.judging_plan, session.live, session.last
     depth = session.used_tokens
     measured = None
     if live is not None and live.decode_per_s is not None:
@@ -298,7 +299,7 @@ def _decode(session: Session) -> RateView:
             figure = format_bandwidth(device.bandwidth_bytes_per_s)
             how = bandwidth_how(device.bandwidth_basis, device.bandwidth_note)
             parts.append(f"{device.name} {figure} ({how})")
-    formula = f"{format_bytes(point.bytes_per_token)} a token at a depth of {depth:,}"
+    formula = f"{format_decimal_bytes(point.bytes_per_token)} a token at a depth of {depth:,}"
     parts += [f"{network_words(item)} (measured)" for item in plan.devices if item.network_s]
     if parts:
         formula += f"; {', '.join(parts)}"

@@ -29,10 +29,12 @@ from gguf_tools.units import (
     counted,
     format_bandwidth,
     format_bytes,
+    format_decimal_bytes,
     format_figure,
     format_rate,
     format_seconds,
 )
+from inspector.ceiling import LAUNCH_WORDS, held_by_launches
 from inspector.measured import fit_words
 from inspector.planned import plan_record
 from inspector.room import lacking
@@ -97,6 +99,9 @@ def run(args: argparse.Namespace) -> int:
             machine = machine.with_bandwidth(args.bandwidth * 1e9)
             where = replace(where, fitted=lambda plan: plan)
         holds = engine_settings(facts.shape, load).context_sequence
+        if args.n_ctx is not None and args.n_ctx != holds * load.sequences:
+            taken = holds * load.sequences
+            note(f"--ctx is taken as {taken:,}: contexts come in steps of {_STEP} a chat.")
         plan = make_plan(
             facts,
             load,
@@ -264,7 +269,8 @@ def _as_text(plan: Plan) -> str:
         longest += ", all that it was trained for"
     chats = "unknown" if plan.max_sequences is None else f"{plan.max_sequences:,}"
     decode, prefill = plan.decode, plan.prefill
-    reads = f"{format_bytes(decode.bytes_per_token)} a token"
+    reads = f"{format_decimal_bytes(decode.bytes_per_token)} a token"
+    reads += f" with {counted(decode.depth, 'token')} in the cache"
     device = plan.devices[decode.busiest].device
     if decode.bandwidth_bytes_per_s is not None:
         how = bandwidth_how(decode.bandwidth_basis, device.bandwidth_note)
@@ -316,7 +322,11 @@ def _decode_line(plan: Plan) -> str:
     if decode.expected_low is not None and decode.expected_high is not None:
         low, high = decode.expected_low, decode.expected_high
         line += f", about {format_figure(low)} to {format_rate(high)} predicted"
-        line += f" {fit_words(plan.machine.fit)}"
+        busiest = plan.devices[decode.busiest].device.kind
+        held = held_by_launches(
+            busiest, high, decode.ceiling, measured=plan.machine.fit is not None
+        )
+        line += f" {LAUNCH_WORDS if held else fit_words(plan.machine.fit)}"
     return line
 
 

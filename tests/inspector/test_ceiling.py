@@ -10,7 +10,7 @@ import pytest
 
 from gguf_tools.plan import Plan
 from inspector.ceiling import decode_equation, decode_limit, prefill_equation
-from inspector.plan_record import PlanRecord
+from inspector.plan_record import FitRecord, PlanRecord
 from inspector.session import Session
 from inspector.speed import speed_view
 from tests.inspector.conftest import card, machine
@@ -88,13 +88,20 @@ def test_prefill_is_operations_a_second_over_operations_a_token(plan_of: PlanOf)
     assert by_hand(view.prefill.equation) == pytest.approx(view.prefill.ceiling, rel=0.02)
 
 
-def test_a_card_is_held_by_its_bandwidth_however_little_is_expected(plan_of: PlanOf) -> None:
+def test_a_card_is_held_by_its_bandwidth_or_by_launches(
+    plan_of: PlanOf,
+) -> None:
     on_card, on_host = recorded(plan_of(machine(card()))), recorded(plan_of())
     point = on_host.rate_at(0)
     assert point is not None
     assert point.ceiling is not None
     half = msgspec.structs.replace(point, high=point.ceiling / 2)
-    assert decode_limit(on_card, half) == "bandwidth-bound"
+    assert decode_limit(on_card, half) == "held by kernel launches (assumed)"
+    usual = msgspec.structs.replace(point, high=point.ceiling * 0.75)
+    assert decode_limit(on_card, usual) == "bandwidth-bound"
+    fit = FitRecord(own=True, count=3, deepest=100, spread=0.1)
+    measured = msgspec.structs.replace(on_card, fit=fit)  # what was measured tells no cause
+    assert decode_limit(measured, half) == "bandwidth-bound"
     assert decode_limit(on_host, half) == "held by arithmetic"
     full = msgspec.structs.replace(point, high=point.ceiling)
     assert decode_limit(on_host, full) == "bandwidth-bound"

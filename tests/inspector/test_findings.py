@@ -54,7 +54,8 @@ def test_a_plain_load_has_nothing_to_say(session: Session) -> None:
 
 def test_offload_says_cause_cost_and_fixes_with_effects(plan_of: PlanOf) -> None:
     session = Session()
-    session.planned(plan_of(machine(card()), WIDE, n_ctx=2048, gpu_layers=1))
+    host = cpu(flops_per_s=2e9)  # a fast one would be quicker than launching a card's kernels
+    session.planned(plan_of(machine(card(), host=host), WIDE, n_ctx=2048, gpu_layers=1))
     loaded(session, layers_offloaded=1, gpu_layers_asked=1)
     finding = found(session, "offload")
     assert finding.text == "2 of 3 layers run on the processor."

@@ -14,12 +14,13 @@ from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from gguf_tools.typed import typed_facts
 from gguf_tools.units import format_count
+from inspector.growth import more_chats
 from inspector.panel import metadata_rows, panel_view, verify_line
 from inspector.planner_examples import model_named
 from inspector.records import LoadRecord, TurnRecord, decode_record, encode_record
 from inspector.session import Session, replayed
 from tests.helpers.families import FAMILIES
-from tests.inspector.conftest import MIB, at_rate, buffer, card, loaded, machine, sample, turn
+from tests.inspector.conftest import GIB, MIB, at_rate, buffer, card, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -296,6 +297,32 @@ def test_more_conversations_fit_than_there_are(plan_of: PlanOf) -> None:
     assert plan is not None
     for most, fitting in ((None, None), (0, 0), (1, 0), (7, 6)):
         session.plan = msgspec.structs.replace(plan, max_sequences=most)
+        growth = panel_view(session).growth
+        assert growth is not None
+        assert growth.fitting_conversations == fitting
+
+
+def test_more_conversations_end_at_the_load_line(plan_of: PlanOf) -> None:
+    """Of 10 GiB nine lie below it; 4 are free, so one and a half chats of 2 GiB fit, not two."""
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    plan = session.plan
+    assert plan is not None
+    device = msgspec.structs.replace(
+        plan.devices[0],
+        total_bytes=10 * GIB,
+        free_bytes=6 * GIB,
+        weights_bytes=0,
+        kv_bytes=2 * GIB,
+        state_bytes=0,
+        compute_bytes=0,
+        output_bytes=0,
+        overhead_bytes=0,
+    )
+    for free, fitting in ((6, 1), (7, 2), (3, 0)):
+        here = msgspec.structs.replace(device, free_bytes=free * GIB)
+        session.plan = msgspec.structs.replace(plan, devices=(here,), max_sequences=256)
+        assert more_chats(session.plan) == fitting
         growth = panel_view(session).growth
         assert growth is not None
         assert growth.fitting_conversations == fitting

@@ -9,7 +9,8 @@ import pytest
 from gguf_tools.plan import Plan
 from inspector.records import Identity
 from inspector.session import Session, spread
-from tests.inspector.conftest import MIB, loaded, sample, turn
+from inspector.speed import speed_view
+from tests.inspector.conftest import MIB, cpu, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
 
@@ -187,3 +188,25 @@ def test_turns_are_chosen_evenly_with_the_newest_among_them() -> None:
     assert chosen(9) == chosen(5) == [1, 3, 5, 7, 9]
     assert chosen(4) == [0, 3, 6, 9]
     assert chosen(1) == [9]
+
+
+def test_a_finished_turn_keeps_the_bandwidth_that_it_was_judged_with(plan_of: PlanOf) -> None:
+    """A bandwidth measured later counts from the next turn on."""
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    loaded(session)
+    session.turn_started(prompt_tokens=10, reused_tokens=0, new_tokens=10)
+    session.turn_finished(turn(decode_s=1.0))
+    before = speed_view(session)
+    faster = machine(host=cpu(bandwidth_bytes_per_s=160e9))
+    session.planned(plan_of(faster, n_ctx=1024))
+    after = speed_view(session)
+    assert before is not None
+    assert after is not None
+    assert before.decode.ceiling is not None
+    assert after.decode.ceiling == before.decode.ceiling
+    session.turn_started(prompt_tokens=10, reused_tokens=0, new_tokens=10)
+    session.turn_finished(turn(decode_s=1.5))
+    later = speed_view(session)
+    assert later is not None
+    assert later.decode.ceiling == pytest.approx(4 * before.decode.ceiling, rel=0.01)
