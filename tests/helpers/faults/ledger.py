@@ -104,7 +104,10 @@ class Ledger:
         check(order == sorted(order, key=lambda text: places[text]), "chats are in another order")
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+        db = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+        # A spoiled byte may stand in a text, which the program shows with a mark.
+        db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        return db
 
     def _rows(self) -> list[_Row]:
         with closing(self._open()) as db:
