@@ -8,6 +8,7 @@ cache is read faster than main memory), and rates by what was measured here befo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -78,6 +79,7 @@ class Machines:
         self._may_measure = may_measure
         self._tunings = Tunings(state, cpu=hello.cpu, engine=hello.engine) if tuned else None
         self._known: dict[tuple[object, ...], Machine] = {}
+        self._free: dict[str, int | None] = {}
 
     def options(self, facts: ModelFacts, values: Mapping[str, Any]) -> LoadOptions:
         """Return the options that a model would be loaded with.
@@ -110,10 +112,20 @@ class Machines:
             devices: those that the load may use, as `LoadOptions.devices`.
         """
         size, count = probe_size(bytes_per_token), clamp_threads(threads)
-        key = (size.bit_length(), count, devices)
+        # By the size itself: of sizes in one class a probe may be near to one and not to another.
+        key = (size, count, devices)
         if key not in self._known:
-            self._known[key] = machine_for(self._hello, self._record(size, count), devices)
+            record = self._record(size, count)
+            self._known[key] = self._at_one_moment(machine_for(self._hello, record, devices))
         return self._known[key]
+
+    def _at_one_moment(self, machine: Machine) -> Machine:
+        """Return the machine with memory free as it was first seen: rows of a page add up alike."""
+        for device in machine.devices:
+            self._free.setdefault(device.name, device.free_bytes)
+        cards = tuple(item.with_free(self._free[item.name]) for item in machine.accelerators)
+        host = machine.cpu.with_free(self._free[machine.cpu.name])
+        return replace(machine, cpu=host, accelerators=cards)
 
     def plan(
         self,

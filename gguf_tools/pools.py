@@ -10,8 +10,16 @@ from gguf_tools.machine import LOAD_LINE
 from gguf_tools.memory import DeviceMemory, MemoryPlan
 from gguf_tools.placement import CPU
 
-__all__ = ["PoolUse", "context_in_memory", "longest_context", "most_sequences", "pools_of"]
+__all__ = [
+    "MOST_SEQUENCES",
+    "PoolUse",
+    "context_in_memory",
+    "longest_context",
+    "most_sequences",
+    "pools_of",
+]
 
+MOST_SEQUENCES: Final = 256  # LLAMA_MAX_SEQ
 _STEP: Final = 256
 
 
@@ -150,4 +158,4 @@ def most_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None
         best = here if best is None else min(best, here)
     if best is None:
         return None
-    return max(min(int(best), 256), 0)
+    return max(min(int(best), MOST_SEQUENCES), 0)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from gguf_tools.machine import Basis, bandwidth_how
+from gguf_tools.pools import MOST_SEQUENCES
 from gguf_tools.units import GB, format_bandwidth, format_bytes, format_seconds
+from inspector.ceiling import held_by_launches
 from inspector.measured import fit_words
 from inspector.planning import RowPlan
 
@@ -250,6 +252,10 @@ def users_phrases(row: RowPlan) -> list[Phrase]:
             format_bytes(round(each + state)),
         )
     )
+    if row.users >= MOST_SEQUENCES:
+        said.append(_say("The engine takes no more at once."))
+    elif row.users:
+        said.append(_say("So many fill the memory to its end; the load line comes before."))
     return said
 
 
@@ -313,7 +319,12 @@ def realistic_phrases(row: RowPlan) -> list[Phrase]:
     if rates.ceiling and not rates.arithmetic:
         share = f"{rates.low / rates.ceiling:.0%} to {rates.high / rates.ceiling:.0%}"
         fit = row.working.machine.fit
-        if fit is None:
+        kind = row.working.devices[row.working.decode.busiest].device.kind
+        if held_by_launches(kind, rates.high, rates.ceiling, measured=fit is not None):
+            said.append(
+                _say("%1 of the ceiling: launching its kernels holds it back (assumed).", share)
+            )
+        elif fit is None:
             said.append(_say("%1 of the ceiling, as such hardware usually reaches.", share))
         else:
             said.append(_say("%1 of the ceiling, %2.", share, fit_words(fit)))

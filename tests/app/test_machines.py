@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from app.engine.bandwidth import MOST_BYTES
 from app.engine.protocol import Hello
 from app.engine.recording import fingerprint
 from app.engine.threads import clamp_threads, cpu_name
+from app.machine import machine_for
 from app.machines import Machines, decode_rates
 from app.tuned import key_of
 from gguf_tools.facts import ModelFacts, read_facts
-from gguf_tools.machine import OF_LARGER
+from gguf_tools.machine import OF_LARGER, Machine
 from gguf_tools.plan import kernel_features, make_plan
 from inspector.measured import DecodeSample
 from inspector.records import BandwidthRecord
@@ -248,3 +250,32 @@ def test_settings_that_can_not_be_planned_are_said(state: StateFile, facts: Mode
     fit = machines.fit(facts, {"type_k": "q9_9"})
     assert fit.verdict == "unknown"
     assert "q9_9" in fit.note
+
+
+def test_models_are_planned_with_memory_free_at_one_moment(
+    state: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What other programs take between two rows makes neither of them differ."""
+    free = iter(range(20 * GIB, 0, -GIB))
+    real = machine_for
+
+    def shrinking(*values: object) -> Machine:
+        machine = real(*values)  # type: ignore[arg-type]
+        return replace(machine, cpu=machine.cpu.with_free(next(free)))
+
+    monkeypatch.setattr("app.machines.machine_for", shrinking)
+    machines = Machines(state, hello(), may_measure=False)
+    sizes = (50 << 20, 93 << 20, 97 << 20, 4 * GIB)
+    assert {machines.of(size).cpu.free_bytes for size in sizes} == {20 * GIB}
+
+
+@pytest.mark.parametrize("order", [(70, 120), (120, 70)])
+def test_what_counts_for_a_size_does_not_follow_the_order(
+    state: StateFile, order: tuple[int, int]
+) -> None:
+    """Both sizes are of one class, and a probe of 60 MiB is near to one of them alone."""
+    keep(state, 60 << 20, 90e9)
+    keep(state, MOST_BYTES, 20e9)
+    machines = Machines(state, hello(), may_measure=False)
+    found = {size: rate(machines, size << 20) for size in order}
+    assert found == {70: 90e9, 120: 20e9}

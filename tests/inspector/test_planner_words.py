@@ -195,7 +195,11 @@ def test_how_many_conversations() -> None:
     assert [str(item) for item in users_phrases(found)] == [
         "19 chats of 8K fit at once",
         "They share the weights; each has a cache of its own: 1.00 GiB.",
+        "So many fill the memory to its end; the load line comes before.",
     ]
+    tiny = row(box(), context=256)
+    assert tiny.users == 256
+    assert str(users_phrases(tiny)[2]) == "The engine takes no more at once."
     several = row(box(), context=8192, conversations=4)
     assert str(users_phrases(several)[1]).endswith("1.00 GiB.")
 

@@ -57,6 +57,7 @@ class InspectorPlan(QObject):
     def begin(self, path: str, options: LoadOptions) -> None:
         """A load was asked for: plan it, after its file was read in a thread if that is new."""
         if self.live.begin(path, options):
+            self._session.planned(None)  # the model's before this one has nothing to say of it
             tasks.run(
                 lambda: read_facts(path), lambda facts: self._on_facts(path, facts),
                 self._on_unreadable, self,
