@@ -133,8 +133,19 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def context_used_tokens(self) -> int:
-        """Tokens of the window that the conversation takes after this turn."""
-        return self.prompt_tokens + self.reply_tokens
+        """Tokens of the window that the conversation takes after this turn.
+
+        The token that was drawn last is not evaluated where it filled the window: there is no
+        room for it.
+        """
+        used = self.prompt_tokens + self.reply_tokens
+        return min(used, self.n_ctx) if self.n_ctx else used
+
+    @property
+    def has_read_all(self) -> bool:
+        """Tell whether all of the prompt lay in the cache; False if it was stopped before."""
+        read = self.reused_tokens + self.evaluated_tokens
+        return self.reply_tokens > 0 or read >= self.prompt_tokens
 
     @property
     def mean_depth_tokens(self) -> int:

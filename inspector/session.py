@@ -285,18 +285,28 @@ class Session:
         live = self.live
         if live is not None:
             others = sum(live.branch_tokens.values())
-            return live.reused_tokens + live.read_tokens + live.reply_tokens + others
+            used = live.reused_tokens + live.read_tokens + live.reply_tokens + others
+            # The last token that is drawn finds no place in a full window.
+            return used if self.settings is None else min(used, self.settings.n_ctx or used)
         if self.chat_tokens is not None:
             return self.chat_tokens
         return self.turns[-1].stats.context_used_tokens if self.turns else 0
 
     @property
     def has_evaluated(self) -> bool:
-        """Whether the engine that is loaded holds what the conversation's last turn left there."""
+        """Whether the engine that is loaded holds what the conversation takes, all of it.
+
+        It does after a turn of its own, unless that was stopped before all of the prompt was read,
+        or the chat has more by now, such as an edited reply.
+        """
         if self.live is not None or self.state == "replay":
             return True
-        last = self.turns[-1].load if self.turns else None
-        return last is not None and self.load is not None and last.at_ms == self.load.at_ms
+        last = self.turns[-1] if self.turns else None
+        if last is None or last.load is None or self.load is None:
+            return False
+        if last.load.at_ms != self.load.at_ms or not last.stats.has_read_all:
+            return False
+        return self.used_tokens <= last.stats.context_used_tokens
 
     @property
     def comparable(self) -> tuple[TurnRecord, ...]:
@@ -331,16 +341,6 @@ class Session:
         return turns[-1] if turns else None
 
     @property
-    def prefill_per_s(self) -> float | None:
-        """The rate at which prompts were read lately, else the planned one."""
-        measured = [
-            turn.stats.prefill_per_s
-            for turn in self.comparable[-5:]
-            if turn.stats.evaluated_tokens >= _LEAST_PREFILL_TOKENS and turn.stats.prefill_per_s
-        ]
-        if measured:
-            return median(measured)
-    @property
     def judging_plan(self) -> PlanRecord | None:
         """The plan that the last turn is held against: the one in force when it ended.
 
@@ -359,6 +359,16 @@ class Session:
         is_known = bool(plan.curve) and plan.curve[0].ceiling is not None
         return plan if is_same and is_known and plan.model == self.plan.model else self.plan
 
+    @property
+    def prefill_per_s(self) -> float | None:
+        """The rate at which prompts were read lately, else the planned one."""
+        measured = [
+            turn.stats.prefill_per_s
+            for turn in self.comparable[-5:]
+            if turn.stats.evaluated_tokens >= _LEAST_PREFILL_TOKENS and turn.stats.prefill_per_s
+        ]
+        if measured:
+            return median(measured)
         return None if self.plan is None else self.plan.prefill_per_s
 
     @property

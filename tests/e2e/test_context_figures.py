@@ -71,3 +71,55 @@ def test_panel_and_gauge_tell_one_figure_of_a_chat_that_was_interrupted(
     view = again.app.inspector._view
     assert view is not None
     assert f"what this chat's {session.used_tokens:,} tokens will take" in view.notice
+
+
+def test_prompt_that_was_stopped_is_not_told_as_measured(open_program: Open, tiny: Path) -> None:
+    program = open_program()
+    program.app.settings.set_load_values(str(tiny), {"n_ctx": 8192, "n_batch": 32, "n_ubatch": 32})
+    program.app.models.load(str(tiny))
+    program.ready()
+    controller, session = program.app.controller, program.app.inspector.session
+    controller.runner.started.connect(controller.stop)
+    program.send("word " * 6000)
+    program.answered()
+    program.until(lambda: len(session.turns) == 1 and _now(program) == session.used_tokens)
+    stats = session.turns[0].stats
+    assert stats.evaluated_tokens < stats.prompt_tokens
+    view = program.app.inspector._view
+    assert view is not None
+    bases = {part.kind: part.basis for part in view.budgets[0].segments}
+    assert bases["kv_used"] == "planned"
+    assert "Not all in the cache yet" in view.notice
+    assert f"{stats.prompt_tokens:,} tokens will take" in view.notice
+
+    controller.runner.started.disconnect(controller.stop)
+    program.app.chat.regenerate_last()
+    program.until(lambda: len(session.turns) == 1 and session.turns[0].stats.reply_tokens > 0)
+    program.until(lambda: session.live is None and session.has_evaluated)
+    assert session.turns[0].stats.reused_tokens == stats.reused_tokens + stats.evaluated_tokens
+
+
+def test_full_context_is_never_more_than_full(open_program: Open, tmp_path: Path) -> None:
+    endless = TinyModel(script=tuple(f" word{i}" for i in range(400)))
+    tiny = write_tiny_model(tmp_path / "Endless-F32.gguf", endless)
+    program = open_program()
+    program.app.settings.set_load_values(str(tiny), {"n_ctx": 256})
+    program.app.models.load(str(tiny))
+    program.ready()
+    session, gauge = program.app.inspector.session, program.app.window.header.gauge
+    seen: list[int] = []
+    program.app.controller.text_arrived.connect(lambda *_: seen.append(session.used_tokens))
+    program.send("Hello")
+    program.answered()
+    program.until(lambda: len(session.turns) == 1 and gauge._use is not None)
+    stats = session.turns[0].stats
+    assert stats.prompt_tokens + stats.reply_tokens == 257
+    program.until(lambda: _now(program) == 256)
+    assert gauge._use is not None
+    assert (gauge._use.used_tokens, gauge._use.limit_tokens) == (256, 256)
+    assert seen
+    assert max(seen) <= 256
+    view = program.app.inspector._view
+    assert view is not None
+    (in_use,) = [part for part in view.budgets[0].segments if part.kind == "kv_used"]
+    assert in_use.formula.startswith("256 tokens take ")

@@ -113,7 +113,7 @@ def test_a_smaller_cache_where_there_can_be_one(session: Session, plan_of: PlanO
 def test_half_the_context_where_the_chat_fits(session: Session) -> None:
     (fix,) = smaller_context(session)
     assert fix.changes == {"n_ctx": 4096}
-    session.conversation([turn(prompt_tokens=4000, reply_tokens=200)])
+    session.conversation([turn(n_ctx=8192, prompt_tokens=4000, reply_tokens=200)])
     assert list(smaller_context(session)) == []
     assert list(smaller_context(Session())) == []
 

@@ -37,19 +37,39 @@ def test_what_the_engine_counted_stands_above_the_last_turn(plan_of: PlanOf) -> 
     session = Session()
     session.planned(plan_of())
     loaded(session)
-    session.chat(2331)  # told before the turns are: the order is not ours
+    session.chat(1331)  # told before the turns are: the order is not ours
     session.conversation([turn(prompt_tokens=30, reply_tokens=17)])
-    assert session.used_tokens == 2331
+    assert session.used_tokens == 1331
     session.chat(None)
     assert session.used_tokens == 47
-    session.chat(2331)
-    session.turn_started(prompt_tokens=2340, reused_tokens=0, new_tokens=2340)
+    session.chat(1331)
+    session.turn_started(prompt_tokens=1340, reused_tokens=0, new_tokens=1340)
     assert session.used_tokens == 0
-    session.turn_finished(turn(prompt_tokens=2340, reply_tokens=10))
-    assert session.used_tokens == 2350
-    session.chat(2350)
+    session.turn_finished(turn(prompt_tokens=1340, reply_tokens=10))
+    assert session.used_tokens == 1350
+    session.chat(1350)
     session.loading(None)
     assert session.chat_tokens is None
+
+
+def _holds_all(session: Session) -> bool:
+    return session.has_evaluated
+
+
+def test_stopped_prompt_and_what_was_added_since_are_not_in_the_cache(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    stopped = turn(record, prompt_tokens=900, reply_tokens=0)
+    few = msgspec.structs.replace(stopped.stats, reused_tokens=0, evaluated_tokens=128)
+    session.conversation([msgspec.structs.replace(stopped, stats=few)])
+    assert session.used_tokens == 900
+    assert not _holds_all(session)
+    whole = turn(record, prompt_tokens=900, reply_tokens=10)
+    session.conversation([whole])
+    assert _holds_all(session)
+    session.chat(1200)  # an edited reply is longer
+    assert not _holds_all(session)
 
 
 def test_replies_at_once_take_room_until_they_end() -> None:

@@ -171,7 +171,8 @@ class ContextPresenter(QObject):
         fit = self._controller.fit
         if not live.waiting and fit is not None:
             self.is_counted = True
-            self._used_tokens = fit.prompt_tokens + live.reply_tokens
+            # The last token that is drawn finds no place in a full window.
+            self._used_tokens = min(fit.prompt_tokens + live.reply_tokens, fit.n_ctx)
             others = self._controller.runner.lives
             self._branch_tokens = sum(
                 other.reply_tokens for key, other in others.items() if key != live.message_id

@@ -80,7 +80,7 @@ class InspectorTurns(QObject):
             self._watch_others()
         follow_turn(self._session, message, int(time.time() * 1000))
         if isinstance(message, Done):
-            self._cached_chat = message.conversation
+            self._cached_chat = message.conversation if message.stats.has_read_all else None
             hello = self._engine.state.hello
             # A rate that another program disturbed says nothing about this computer.
             if hello is not None and not self._session.busy:
