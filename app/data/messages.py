@@ -111,6 +111,7 @@ class MessageStore(StoreBase):
         attachments: Sequence[Attachment] = (),
         reasoning: str = "",
         state: MessageState = "complete",
+        stop_reason: str | None = None,
         model_name: str | None = None,
     ) -> Message:
         """Add a message below another (None: at the top) and show its branch.
@@ -130,7 +131,7 @@ class MessageStore(StoreBase):
             text=rows.clean_text(text),
             reasoning=rows.clean_text(reasoning),
             state=state,
-            stop_reason=None,
+            stop_reason=stop_reason,
             model_name=model_name,
             created_ms=now,
             updated_ms=now,
@@ -192,7 +193,8 @@ class MessageStore(StoreBase):
     ) -> Message:
         """Add a changed version beside a message and show it; the old one and all below it stay.
 
-        ``attachments`` None keeps those of the old version.
+        ``attachments`` None keeps those of the old version. Of a reply it is kept that a person
+        wrote it: its stop reason is "edited".
         """
         old = self._read(lambda db: _known(db, message_id))
         return self.add_message(
@@ -202,6 +204,7 @@ class MessageStore(StoreBase):
             text,
             attachments=old.attachments if attachments is None else attachments,
             reasoning=old.reasoning,
+            stop_reason="edited" if old.role == "assistant" else None,
             model_name=old.model_name,
         )
 

@@ -51,6 +51,8 @@ class ChatController(QObject):
         refused(str): a sentence: why something can't be done now.
         reply_failed(FinishedReply): the engine gave no (whole) answer.
         message_deleted(Deletion): can be undone.
+        message_edited(str conversation_id, str leaf_id): the last message of the branch that was
+            shown before; it can be shown again.
         model_wanted(str): message to regenerate with a model that is to be chosen.
         several_wanted(str): message to regenerate in several versions at once.
         link_opened(str): the user confirmed this address.
@@ -67,6 +69,7 @@ class ChatController(QObject):
     refused = Signal(str)
     reply_failed = Signal(object)
     message_deleted = Signal(object)
+    message_edited = Signal(str, str)
     model_wanted = Signal(str)
     several_wanted = Signal(str)
     link_opened = Signal(str)
@@ -87,6 +90,7 @@ class ChatController(QObject):
         self._opened: Opened | None = None
         self._wanted: str | None = None  # the conversation that was asked for last
         self.new_chat_values = NewChat()
+        self._before_edit: tuple[str, str] | None = None  # of an edit that is about to be answered
         self.fit: PromptFit | None = None  # of the prompt that was sent last
         self.runner = ReplyRunner(engine, store, self)
         self._reader = ConversationReader()
@@ -230,9 +234,16 @@ class ChatController(QObject):
         message = self._message(message_id)
         if message is None:
             return False
+        before = message.conversation_id, self.path[-1].id
         if message.role == "user":
+            self._before_edit = before
             return self.asker.edit(message_id, text, shown=self._wanted)
-        self._store.do(lambda store: store.edit(message_id, text), lambda _: self.reload())
+
+        def done(_edited: Message) -> None:
+            self.reload()
+            self.message_edited.emit(*before)
+
+        self._store.do(lambda store: store.edit(message_id, text), done)
         return True
 
     def continue_reply(self, message_id: str) -> None:
@@ -249,6 +260,10 @@ class ChatController(QObject):
             self._show(opened)
         self.answering_changed.emit(chat_id)
         self.chats_changed.emit()
+        before, self._before_edit = self._before_edit, None
+        # Another turn may have begun instead of the edit; its own branch only grew.
+        if before is not None and before[1] not in {message.id for message in opened.path}:
+            self.message_edited.emit(*before)
 
     def stop(self) -> None:
         """Stop the running reply."""
@@ -309,6 +324,14 @@ class ChatController(QObject):
         self._store.do(
             lambda store: store.undo_delete_message(deletion),
             lambda _: self._read_again(deletion.conversation_id),
+        )
+
+    def undo_edit(self, conversation_id: str, leaf_id: str) -> None:
+        """Show the branch again that was shown before an edit; the edited one stays beside it."""
+        if self.runner.conversation_id == conversation_id:
+            self.runner.stop()
+        self._store.do(
+            lambda store: store.select_branch(leaf_id), lambda _: self._read_again(conversation_id)
         )
 
     def forget(self, conversation_id: str) -> None:

@@ -187,15 +187,23 @@ def message_view(
         reasoning_tokens=stats.reasoning_tokens if stats is not None else 0,
         state=message.state if message.state != "streaming" else "interrupted",
         note=_note(message),
-        figures=(
-            figures_of(stats, has_text=bool(message.text or message.reasoning))
-            if stats is not None and figures
-            else ()
-        ),
+        figures=_still_figures(message, figures=figures),
         actions=_actions(message),
         lines=lines_of(message.text),
         **common,  # type: ignore[arg-type]
     )
+
+
+def _still_figures(message: Message, *, figures: bool) -> tuple[Figure, ...]:
+    """Return what stands below a reply that is not being written."""
+    found: tuple[Figure, ...] = ()
+    if message.stop_reason == "edited":  # it stands under the model's name
+        tip = _tr("A person changed this reply; the version before it is the model's.")
+        found = (Figure("", _tr("edited by you"), bold_value=False, tip=tip),)
+    if message.stats is not None and figures:
+        has_text = bool(message.text or message.reasoning)
+        found += figures_of(message.stats, has_text=has_text)
+    return found
 
 
 def _note(message: Message) -> str:

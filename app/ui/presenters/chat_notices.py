@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from PySide6.QtCore import QObject, Slot
 
 from app.data.records import Deletion
@@ -27,13 +29,17 @@ class ChatNotices(QObject):
         self._window = window
         self._notices = window.chat.notices
         self._deletions: dict[str, Deletion] = {}
+        self._numbers = itertools.count()
+        self._edits: dict[str, tuple[str, str]] = {}  # conversation and leaf before, by token
         controller.refused.connect(self.refuse)
         controller.asker.blocked.connect(self._on_blocked)
         controller.asker.answers_again.connect(self.forget_refusal)
         controller.reply_failed.connect(self._on_reply_failed)
         controller.message_deleted.connect(self._on_deleted)
+        controller.message_edited.connect(self._on_edited)
         self._notices.chosen.connect(self._on_choice)
         window.toast.undone.connect(self._on_undone)
+        window.toast.expired.connect(self._on_expired)
         window.chat.composer.picture_pasted.connect(self._on_picture)
 
     @Slot(str)
@@ -85,8 +91,22 @@ class ChatNotices(QObject):
         self._deletions[token] = deletion
         self._window.show_undo(self.tr("The message was deleted."), token)
 
+    @Slot(str, str)
+    def _on_edited(self, conversation_id: str, leaf_id: str) -> None:
+        token = f"edit:{next(self._numbers)}"
+        self._edits[token] = conversation_id, leaf_id
+        self._window.show_undo(self.tr("The message was edited."), token)
+
+    @Slot(str)
+    def _on_expired(self, token: str) -> None:
+        self._deletions.pop(token, None)
+        self._edits.pop(token, None)
+
     @Slot(str)
     def _on_undone(self, token: str) -> None:
+        edit = self._edits.pop(token, None)
+        if edit is not None:
+            self._controller.undo_edit(*edit)
         deletion = self._deletions.pop(token, None)
         if deletion is not None:
             self._controller.undo_delete(deletion)

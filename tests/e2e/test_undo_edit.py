@@ -1,0 +1,67 @@
+"""An edit of a message is taken back by Ctrl+Z: the branch before it is shown again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.ui.transcript.items import MessageAction
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
+from tests.helpers.window import Program
+
+Open = Callable[..., Program]
+STORY = tuple(f" word{i}" for i in range(400))
+
+
+@pytest.fixture
+def program(open_program: Open, tmp_path: Path) -> Program:
+    """Two answered messages."""
+    model = TinyModel(script=(*STORY, "<|im_end|>"))
+    program = open_program(write_tiny_model(tmp_path / "tiny.gguf", model)).ready()
+    program.app.controller.set_chat_values(None, None, {"max_tokens": 8})
+    program.answered_chat("Hello")
+    program.answered_chat("More")
+    return program
+
+
+def _figures(program: Program, at: int) -> list[str]:
+    return [figure.value for figure in program.app.controller._views()[at].figures]
+
+
+def test_an_edited_reply_is_named_and_undone(program: Program) -> None:
+    before, shown = program.app.controller.path, program.texts()
+    program.app.chat._on_action(MessageAction("edit", before[1].id, "What I say"))
+    program.until(lambda: program.texts() == ["Hello", "What I say"])
+    assert _figures(program, 1)[0] == "edited by you"
+    program.app.settings.set("show_statistics", False)
+    assert _figures(program, 1) == ["edited by you"]  # no statistics: whose words they are
+    undo = program.app.window.actions_by_key["undo"]
+    program.until(undo.isEnabled)
+    undo.trigger()
+    program.until(lambda: program.texts() == shown)
+    assert program.app.controller.path[-1].id == before[-1].id
+    assert "edited by you" not in _figures(program, 1)
+    assert not undo.isEnabled()
+    opened = program.app.controller.opened
+    assert opened is not None
+    assert opened.forks[before[1].id].count == 2  # the edit is kept as a version
+
+
+@pytest.mark.parametrize("while_written", [True, False])
+def test_an_edited_question_is_undone(program: Program, while_written: bool) -> None:
+    before, shown = program.app.controller.path, program.texts()
+    if while_written:
+        program.app.controller.set_chat_values(None, None, {})
+        program.settle()
+    program.app.chat._on_action(MessageAction("edit", before[0].id, "Good day"))
+    undo = program.app.window.actions_by_key["undo"]
+    program.until(lambda: program.texts()[0] == "Good day" and undo.isEnabled())
+    if not while_written:
+        program.answered()
+    undo.trigger()
+    program.until(lambda: not program.app.controller.runner.is_running)
+    program.until(lambda: program.texts() == shown)
+    program.settle()
+    assert program.texts() == shown
