@@ -300,6 +300,7 @@ class Application(QObject):
         if key != self._shown_chat:
             self._shown_chat = key
             self.context.refresh()
+            self.window.chat.notices.clear_passing()
             self.models.notices.offer_model_of(conversation)
 
     @Slot(object)

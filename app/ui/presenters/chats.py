@@ -324,7 +324,8 @@ class ChatsPresenter(QObject):
             lambda count: self._say(
                 self.tr("{0} chats are in {1}.").format(count, path)
                 if count != 1
-                else self.tr("The chat is in {0}.").format(path)
+                else self.tr("The chat is in {0}.").format(path),
+                passing=True,
             ),
             lambda error: self._say(
                 self.tr("The export failed: {0}").format(error), severity="error"
@@ -366,11 +367,15 @@ class ChatsPresenter(QObject):
             sentence += " " + self.tr("Here already: {0}.").format(grouped(known))
         for reason, count in imported.skipped.items():
             sentence += " " + self.tr("Left out: {0} {1}.").format(f"{count:,}", reason)
-        self._say(sentence)
+        self._say(sentence, passing=not imported.skipped)
         self._read()
 
-    def _say(self, sentence: str, *, severity: views.Severity = "info") -> None:
-        self._window.chat.notices.show_notice(Notice("transfer", sentence, severity))
+    def _say(
+        self, sentence: str, *, severity: views.Severity = "info", passing: bool = False
+    ) -> None:
+        self._window.chat.notices.show_notice(
+            Notice("transfer", sentence, severity, passing=passing)
+        )
 
 
 def _show_branch_of(store: ConversationStore, conversation_id: str, message_id: str) -> str:

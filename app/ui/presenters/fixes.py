@@ -67,7 +67,9 @@ class FixPresenter(QObject):
 
     def tell(self, text: str, severity: Severity) -> None:
         """Say above the chat what a button came to."""
-        self._window.chat.notices.show_notice(Notice("fix", text, severity))
+        self._window.chat.notices.show_notice(
+            Notice("fix", text, severity, passing=severity == "info")
+        )
 
     def _change(self, changes: dict[str, Any], label: str) -> None:
         path = self._models.path

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -147,6 +148,8 @@ class Bar(QFrame):
 class NoticeArea(QWidget):
     """Notices above the transcript, the newest first; the oldest give way.
 
+    Those that pass go after `PASSING_MS`, later while the pointer or the keyboard is on them.
+
     Signals:
         chosen(str, str): key of the notice and of the pressed choice.
         closed(str): key of a notice that was closed.
@@ -158,11 +161,13 @@ class NoticeArea(QWidget):
     shown_changed = Signal(bool)
 
     MOST = 3
+    PASSING_MS = 10_000
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
         self._bars: dict[str, Bar] = {}
+        self._passing: set[str] = set()  # keys of those that go by themselves
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
 
@@ -181,6 +186,11 @@ class NoticeArea(QWidget):
         bar.chosen.connect(lambda choice, key=notice.key: self.chosen.emit(key, choice))
         bar.closed.connect(lambda key=notice.key: self._close(key))
         self._bars[notice.key] = bar
+        if notice.passing:
+            timer = QTimer(bar)
+            timer.timeout.connect(lambda key=notice.key: self._pass(key))
+            timer.start(self.PASSING_MS)
+            self._passing.add(notice.key)
         self._column.insertWidget(0, bar)
         while len(self._bars) > self.MOST:
             self._remove(next(iter(self._bars)))
@@ -194,6 +204,11 @@ class NoticeArea(QWidget):
     def clear(self) -> None:
         """Take all notices away."""
         for key in list(self._bars):
+            self.remove_notice(key)
+
+    def clear_passing(self) -> None:
+        """Take away what goes by itself: another chat is shown."""
+        for key in list(self._passing):
             self.remove_notice(key)
 
     def notices(self) -> list[str]:
@@ -212,12 +227,21 @@ class NoticeArea(QWidget):
         self.remove_notice(key)
         self.closed.emit(key)
 
+    def _pass(self, key: str) -> None:
+        bar = self._bars[key]
+        focus = QApplication.focusWidget()
+        if not bar.underMouse() and (focus is None or not bar.isAncestorOf(focus)):
+            self.remove_notice(key)
+
     def _remove(self, key: str) -> None:
+        self._passing.discard(key)
         bar = self._bars.pop(key, None)
         if bar is not None:
             hand_focus_on(bar)
             self._column.removeWidget(bar)
             bar.hide()
+            for timer in bar.findChildren(QTimer):
+                timer.stop()  # it is of this notice, not of one that has its key next
             bar.deleteLater()
 
 

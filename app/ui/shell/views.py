@@ -118,7 +118,11 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that happened, above the transcript. ``details`` unfold (last log lines)."""
+    """Something that happened, above the transcript. ``details`` unfold (last log lines).
+
+    A ``passing`` one tells of something that succeeded and needs nobody: it goes by itself, after
+    some seconds or with the chat.
+    """
 
     key: str
     text: str
@@ -126,6 +130,7 @@ class Notice:
     details: str = ""
     choices: tuple[Choice, ...] = ()
     closable: bool = True
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,3 +107,23 @@ def test_overflow_is_shown_until_it_is_over(qtbot: QtBot, themes: ThemeManager) 
     bar.set_overflow(None)
     assert bar.bar is None
     assert (chosen, shown) == (["reload"], [True, False])
+
+
+def test_what_is_done_with_goes_by_itself(
+    qtbot: QtBot, themes: ThemeManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NoticeArea, "PASSING_MS", 30)
+    area = NoticeArea(themes)
+    qtbot.addWidget(area)
+    area.show_notice(Notice("failed", "It failed.", "error"))
+    area.show_notice(Notice("transfer", "1 chat was added.", passing=True))
+    area.show_notice(Notice("fix", "Measured.", passing=True))
+    area.show_notice(Notice("fix", "It could not be measured.", "warning"))  # this one stays
+    assert area.notices() == ["failed", "transfer", "fix"]
+    qtbot.waitUntil(lambda: area.notices() == ["failed", "fix"])
+    qtbot.wait(90)
+    assert area.notices() == ["failed", "fix"]
+    monkeypatch.setattr(NoticeArea, "PASSING_MS", 60_000)
+    area.show_notice(Notice("transfer", "1 chat was added.", passing=True))
+    area.clear_passing()
+    assert area.notices() == ["failed", "fix"]
