@@ -343,6 +343,7 @@ class MainWindow(QMainWindow):
         self._drops.files_dropped.connect(self._on_files_dropped)
         self.chat.foot_moved.connect(self._place_toast)
         self.toast.available_changed.connect(self._offer_undo)
+        self.toast.dismissed.connect(self._place_toast)
         UndoKey(self.toast, self.chat.composer.edit, *self.sidebar.findChildren(QLineEdit))
         self.sidebar.page_requested.connect(self.show_page)
         for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
@@ -405,12 +406,14 @@ class MainWindow(QMainWindow):
     @Slot()
     def _place_toast(self) -> None:
         if self.toast.isHidden():
+            self.chat.set_toast_room(0)
             return
         gap = self._themes.theme.px(12)
         bottom = self._stack.height() - gap
         if self._stack.currentWidget() is self.chat:
             bottom = self.chat.foot_top() - gap
         self.toast.place(self._stack.width(), bottom, gap)
+        self.chat.set_toast_room(self.toast.height() + 2 * gap)
 
     @Slot()
     def _on_theme_changed(self) -> None:

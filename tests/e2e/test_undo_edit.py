@@ -65,3 +65,20 @@ def test_an_edited_question_is_undone(program: Program, while_written: bool) -> 
     program.until(lambda: program.texts() == shown)
     program.settle()
     assert program.texts() == shown
+
+
+def test_the_offer_covers_nothing_of_the_transcript(program: Program) -> None:
+    window, transcript = program.app.window, program.app.transcript
+    before = program.app.controller.path
+    whole_px = transcript.height()
+    program.app.chat._on_action(MessageAction("edit", before[1].id, "What I say. " * 400))
+    program.until(window.toast.isVisible)
+    program.until(lambda: transcript.height() < whole_px)
+    bottom = transcript.mapTo(window, transcript.rect().bottomLeft()).y()
+    toast = window.toast
+    assert bottom < toast.mapTo(window, toast.rect().topLeft()).y()
+    bar = transcript.verticalScrollBar()
+    program.until(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
+    toast.dismiss()
+    program.until(lambda: transcript.height() == whole_px)
+    assert bar.value() == bar.maximum()

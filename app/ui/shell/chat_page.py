@@ -67,6 +67,9 @@ class ChatPage(QWidget):
         self._find_room.hide()
         self._column.addWidget(self._find_room)
         self._column.addStretch(1)
+        self._toast_room = QWidget(self)  # below an offer to undo, which would cover buttons
+        self._toast_room.hide()
+        self._column.addWidget(self._toast_room)
         self._column.addWidget(self._overflow_room)
         self._composer_row = QHBoxLayout()
         self._composer_row.addWidget(self.composer)
@@ -105,6 +108,11 @@ class ChatPage(QWidget):
         """Set the longest line of a conversation, in design pixels."""
         self._longest_px = longest_px
         self._fit()
+
+    def set_toast_room(self, height_px: int) -> None:
+        """Keep so much free between the transcript and what stands at the foot; 0: nothing."""
+        self._toast_room.setFixedHeight(height_px)
+        self._toast_room.setVisible(height_px > 0)
 
     def foot_top(self) -> int:
         """Return where the overflow bar or else the composer begins, in this page's pixels."""

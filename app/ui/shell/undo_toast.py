@@ -26,11 +26,13 @@ class UndoToast(QFrame):
         undone(str): the token given to `offer`.
         expired(str): this can't be undone any more: the program ends, or too much was done since.
         available_changed(bool): there is something to undo, or no longer.
+        dismissed(): it has left the screen.
     """
 
     undone = Signal(str)
     expired = Signal(str)
     available_changed = Signal(bool)
+    dismissed = Signal()
 
     SHOWN_MS = 10_000
     MOST = 20
@@ -104,6 +106,7 @@ class UndoToast(QFrame):
         hand_focus_on(self)
         self.hide()
         self._held.clear()
+        self.dismissed.emit()
 
     @Slot()
     def undo_last(self) -> None:
