@@ -132,14 +132,11 @@ def _longest(plan: Plan, context: int) -> tuple[int, Plan] | None:
     if not plan.max_context:
         return None
     tokens = min(plan.max_context, context - _CELLS) // _CELLS * _CELLS
-    # Buffers grow in steps, so the estimate may be a step too long.
-    while tokens >= _LEAST_CONTEXT:
-        after = _again(plan, context=tokens * plan.memory.settings.sequences)
-        if after.fits:
-            return tokens * plan.memory.settings.sequences, after
-        tokens = (tokens - _CELLS) if tokens > plan.max_context - 4 * _CELLS else tokens // 2
-        tokens = tokens // _CELLS * _CELLS
-    return None
+    if tokens < _LEAST_CONTEXT:
+        return None
+    asked = tokens * plan.memory.settings.sequences
+    after = _again(plan, context=asked)
+    return (asked, after) if after.fits else None
 
 
 def _fewer_layers(plan: Plan) -> Iterator[tuple[str, Changes, Plan]]:
