@@ -63,7 +63,7 @@ QPushButton[kind="primary"]:hover {
 }
 QPushButton[kind="primary"]:focus { border-color: ${ink}; }
 QPushButton[kind="primary"]:disabled {
-  background: ${raised}; color: ${faint}; border-color: ${line};
+  background: ${panel}; color: ${faint}; border-color: ${line};
 }
 QPushButton[kind="ink"] {
   background: ${ink}; color: ${on_ink}; border: 1px solid ${ink};
@@ -153,7 +153,7 @@ QSlider[mirrored="true"]::add-page:horizontal {
   background: ${accent}; height: @4px@; border-radius: @2px@;
 }
 QSlider::handle:horizontal {
-  background: ${ink}; width: @12px@; height: @12px@; margin: -@4px@ 0; border-radius: @6px@;
+  background: ${ink}; width: @12px@; height: @12px@; margin: -@4px@ 0; border-radius: @5.5px@;
 }
 QSlider::handle:horizontal:hover, QSlider::handle:horizontal:focus { background: ${accent}; }
 

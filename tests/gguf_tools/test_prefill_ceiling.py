@@ -106,3 +106,18 @@ def test_one_token_of_a_prompt_reads_what_a_decoded_one_does(
     quick = replace(on, cpu=cpu, accelerators=cards)
     plan = make_plan(facts, LoadSettings(context=4096, gpu_layers=2), quick, prompt_tokens=1)
     assert plan.prefill.ceiling == pytest.approx(plan.decode.ceiling)
+
+
+def test_micro_batches_below_a_matrix_kernel_take_the_kernels_of_single_vectors(
+    tmp_path: Path,
+) -> None:
+    facts, on = _model(tmp_path, "Q4_0"), MACHINES["processor that computes faster than it reads"]
+    slow = replace(on, cpu=replace(on.cpu, flops_per_s=1e9))
+    one, four = (
+        make_plan(facts, LoadSettings(context=4096, ubatch=count), slow, prompt_tokens=64)
+        for count in (3, 4)
+    )
+    assert one.prefill.expected is not None
+    assert four.prefill.expected is not None
+    # Arithmetic is the limit here, so the number of batches changes nothing by itself.
+    assert one.prefill.expected < 0.8 * four.prefill.expected

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gguf_tools.hardware import HardwareTable
-from gguf_tools.machine import Device, Machine, cpu_only
+from gguf_tools.machine import DecodeFit, Device, Machine, cpu_only
 from gguf_tools.typed import typed_facts
 from inspector.planner_examples import model_named
 from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
@@ -313,3 +313,9 @@ def test_a_device_without_a_bandwidth_but_with_a_rate() -> None:
     host = Device(name="CPU", kind="cpu", backend="CPU", flops_per_s=1e12)
     said = [str(item) for item in machine_phrases(row(Machine(name="odd", cpu=host)))]
     assert said == ["CPU: unknown, unknown (assumed), 1 TFLOPS (assumed)"]
+
+
+def test_what_was_measured_here_is_named_beside_the_share_of_the_ceiling() -> None:
+    measured = replace(box(), fit=DecodeFit(weights=1.0, cache=1.0, spread=0.1, key="", runs=3))
+    said = [str(item) for item in realistic_phrases(row(measured))]
+    assert said[1].endswith(" of the ceiling, from 3 measured runs of this model.")

@@ -239,3 +239,15 @@ def test_by_how_much_a_rate_is_above_its_ceiling(session: Session) -> None:
 def test_how_many_tokens_are_judged(session: Session) -> None:
     for tokens, kind in ((LEAST_TOKENS - 1, "unknown"), (LEAST_TOKENS, "inside")):
         assert at_rate(session, 60, reply_tokens=tokens, decode_s=(tokens - 1) / 60) == kind
+
+
+def test_plans_of_an_earlier_version_have_the_ceiling_of_arithmetic(session: Session) -> None:
+    at_rate(session, 60)
+    plan = session.plan
+    assert plan is not None
+    lead = max(plan.devices, key=lambda item: item.weights_bytes)
+    assert lead.flops_per_s is not None
+    session.plan = msgspec.structs.replace(plan, prefill_ceiling=None, prefill_flops_per_token=1e9)
+    view = speed_view(session)
+    assert view is not None
+    assert view.prefill.ceiling == lead.flops_per_s / 1e9

@@ -215,3 +215,29 @@ def test_a_large_system_font_enlarges_the_window(
     else:
         font.setPixelSize(20)
     assert theme_module._system_scale(font) == pytest.approx(scale)
+
+
+@pytest.mark.parametrize("percent", range(80, 205, 5))
+def test_handles_of_sliders_stay_round_at_every_text_size(percent: int) -> None:
+    """Qt draws square corners where a radius is more than half of the width."""
+    sheet = stylesheet(make_theme("dark", percent / 100))
+    rule = re.search(r"QSlider::handle:horizontal \{([^}]*)\}", sheet)
+    assert rule is not None
+    width, radius = (
+        int(found[1])
+        for name in ("width", "border-radius")
+        if (found := re.search(rf"[ {{]{name}: (\d+)px", rule[1]))
+    )
+    assert width / 2 - 1.5 <= radius <= width / 2
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_a_disabled_primary_button_stands_out_no_more_than_another(name: ThemeName) -> None:
+    sheet = stylesheet(make_theme(name))
+    plain, primary = (
+        dict(re.findall(r"([\w-]+): (#\w+);", match[1]))
+        for kind in ("", '[kind="primary"]')
+        if (match := re.search(rf"QPushButton{re.escape(kind)}:disabled \{{([^}}]*)\}}", sheet))
+    )
+    assert {"background", "color"} <= plain.keys()
+    assert plain.items() <= primary.items()

@@ -93,6 +93,15 @@ def test_without_figures_nothing_is_made_up(record: ComparisonRecord) -> None:
     assert first is not None
     assert third is not None
     assert (first.same_top, first.ln_ratio, third.ln_ratio) == (None, None, None)
+    assert variants[2].quality is not None
+    without = msgspec.structs.replace(variants[2].quality, ln_ratio=None)
+    variants = list(record.variants)
+    variants[2] = msgspec.structs.replace(variants[2], quality=without)
+    known = msgspec.structs.replace(record, variants=tuple(variants))
+    first, _, third = (variant.quality for variant in seen_from(known, 1).variants)
+    assert first is not None
+    assert third is not None
+    assert (first.ln_ratio is None, third.ln_ratio) == (False, None)
 
 
 def test_what_reading_the_text_again_takes(record: ComparisonRecord) -> None:
