@@ -62,7 +62,7 @@ def test_more_devices_than_the_engine_takes() -> None:
 def test_split() -> None:
     assert place(LoadOptions(tensor_split="3,1"), (CPU, FAR, CARD), {}).split == (3.0, 1.0)
     assert place(LoadOptions(tensor_split="3,1"), (CPU,), {}).split == ()
-    with pytest.raises(EngineFailure, match="3 parts, and there are 2 devices: RPC0, CUDA0"):
+    with pytest.raises(EngineFailure, match="has 3 parts for 2 devices: RPC0, CUDA0"):
         place(LoadOptions(tensor_split="1,1,1"), (CPU, FAR, CARD), {})
     with pytest.raises(EngineFailure, match="is no split"):
         place(LoadOptions(tensor_split="x"), (CPU, FAR), {})
