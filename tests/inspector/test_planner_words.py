@@ -319,3 +319,11 @@ def test_what_was_measured_here_is_named_beside_the_share_of_the_ceiling() -> No
     measured = replace(box(), fit=DecodeFit(weights=1.0, cache=1.0, spread=0.1, key="", runs=3))
     said = [str(item) for item in realistic_phrases(row(measured))]
     assert said[1].endswith(" of the ceiling, from 3 measured runs of this model.")
+
+
+def test_a_card_that_reads_faster_than_kernels_are_launched_says_so() -> None:
+    said = [
+        str(item)
+        for item in realistic_phrases(row(box(bandwidth_bytes_per_s=1e14, flops_per_s=1e18)))
+    ]
+    assert said[1].endswith("% of the ceiling: launching its kernels holds it back (assumed).")
