@@ -7,7 +7,6 @@ from typing import Final
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QKeyEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.icons import IconKeeper
+from app.ui.popup import Popup
 from app.ui.shell.views import ModelEntry
 from app.ui.theme import ThemeManager
 from gguf_tools.units import format_bytes
@@ -28,7 +28,7 @@ _KEY: Final = Qt.ItemDataRole.UserRole
 _WORDS: Final = int(Qt.ItemDataRole.UserRole) + 1
 
 
-class ModelPopup(QFrame):
+class ModelPopup(Popup):
     """Search, models, and two ways to one that is not listed.
 
     Signals:
@@ -42,11 +42,8 @@ class ModelPopup(QFrame):
     typing_wanted = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
-        self._themes = themes
-        frame = QFrame(self)
-        frame.setObjectName("popup")
+        super().__init__(themes, parent)
+        frame = self.card
         self.search = QLineEdit(frame)
         self.search.setPlaceholderText(self.tr("Search models"))
         self.search.setAccessibleName(self.tr("Search models"))
@@ -73,9 +70,6 @@ class ModelPopup(QFrame):
         self._column.addWidget(self.search)
         self._column.addWidget(self.list, 1)
         self._column.addLayout(foot)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(frame)
         themes.changed.connect(self._space)
         self._space()
 

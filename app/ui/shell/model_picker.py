@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -15,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.icons import IconKeeper
+from app.ui.popup import Popup
 from app.ui.shell.model_list import ModelList
 from app.ui.shell.views import ModelEntry
 from app.ui.theme import ThemeManager
@@ -22,7 +22,7 @@ from app.ui.theme import ThemeManager
 __all__ = ["ModelPicker"]
 
 
-class ModelPicker(QFrame):
+class ModelPicker(Popup):
     """Search field, models, and the way to a file of one's own.
 
     Signals:
@@ -40,34 +40,30 @@ class ModelPicker(QFrame):
     opened = Signal()
 
     def __init__(self, themes: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
-        self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
-        self._themes = themes
+        super().__init__(themes, parent)
         self._has_any = False
-        self._frame = QFrame(self)
-        self._frame.setObjectName("popup")
-        self._search = QLineEdit(self._frame)
+        self._search = QLineEdit(self.card)
         self._search.setPlaceholderText(self.tr("Search models"))
         self._search.setAccessibleName(self.tr("Search models"))
         self._search.installEventFilter(self)
-        self._list = ModelList(themes, self._frame)
+        self._list = ModelList(themes, self.card)
         self._list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._search.textChanged.connect(self._on_query)
         self._list.model_chosen.connect(self._on_chosen)
         self._list.load_settings_requested.connect(self._on_settings)
-        self._nothing = QLabel(self._frame)
+        self._nothing = QLabel(self.card)
         self._nothing.setProperty("kind", "faint")
         self._nothing.setWordWrap(True)
         self._nothing.setTextFormat(Qt.TextFormat.PlainText)
-        self._open = QPushButton(self.tr("Open a file…"), self._frame)
+        self._open = QPushButton(self.tr("Open a file…"), self.card)
         self._open.setProperty("kind", "flat")
         IconKeeper(self._open, themes, "folder", "dim", 15)
         self._open.clicked.connect(self._on_open)
-        self._get = QPushButton(self.tr("Get models…"), self._frame)
+        self._get = QPushButton(self.tr("Get models…"), self.card)
         self._get.setProperty("kind", "flat")
         IconKeeper(self._get, themes, "import", "dim", 15)
         self._get.clicked.connect(self._on_get)
-        self._settings = QPushButton(self.tr("Load settings…"), self._frame)
+        self._settings = QPushButton(self.tr("Load settings…"), self.card)
         self._settings.setProperty("kind", "flat")
         IconKeeper(self._settings, themes, "settings", "dim", 15)
         self._settings.clicked.connect(self._list.ask_settings)
@@ -76,14 +72,11 @@ class ModelPicker(QFrame):
         self._foot.addWidget(self._get)
         self._foot.addStretch(1)
         self._foot.addWidget(self._settings)
-        self._column = QVBoxLayout(self._frame)
+        self._column = QVBoxLayout(self.card)
         self._column.addWidget(self._search)
         self._column.addWidget(self._list, 1)
         self._column.addWidget(self._nothing, 1)
         self._column.addLayout(self._foot)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._frame)
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.set_entries(())
