@@ -20,7 +20,6 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLineEdit,
     QMainWindow,
@@ -36,7 +35,8 @@ from app.ui.shell.chat_page import ChatPage
 from app.ui.shell.columns import Columns, fit_columns
 from app.ui.shell.drop_target import DropTarget
 from app.ui.shell.header import Header
-from app.ui.shell.inspector_width import USUAL_PX, InspectorEdge, column_width
+from app.ui.shell.inspector_column import InspectorColumn
+from app.ui.shell.inspector_width import USUAL_PX
 from app.ui.shell.model_choice import ModelChoice
 from app.ui.shell.page_stack import PageStack
 from app.ui.shell.sidebar import Sidebar
@@ -82,11 +82,8 @@ class MainWindow(QMainWindow):
         self._themes = themes
         self._page = CHAT_PAGE
         self._is_first_run = False
-        self._sidebar_wanted = True
-        self._inspector_wanted = True
+        self._sidebar_wanted = self._inspector_wanted = True
         self._inspector_first = False
-        self._inspector: QWidget | None = None
-        self._expects_inspector = False
 
         self.header = Header(themes, self)
         self.sidebar = Sidebar(themes, self)
@@ -94,14 +91,7 @@ class MainWindow(QMainWindow):
         self.status = StatusLine(themes, self)
         self._stack = PageStack(self)
         self._stack.addWidget(self.chat)
-        self._slot = QFrame(self)
-        self._slot.setObjectName("inspectorSlot")
-        self._slot_column = QVBoxLayout(self._slot)
-        self._slot_column.setContentsMargins(0, 0, 0, 0)
-        self._slot.hide()
-        self._inspector_px = USUAL_PX
-        self._edge = InspectorEdge(themes, self._slot)
-        self._edge.width_wanted.connect(self._set_inspector_width)
+        self._slot = InspectorColumn(themes, self)
         self.toast = UndoToast(themes, self._stack)
         self._choice = ModelChoice(themes, self, self._stack)
         self._drops = DropTarget(themes, self, self._stack)
@@ -111,7 +101,6 @@ class MainWindow(QMainWindow):
         self.actions_by_key = Actions(self, self._commands.do)
         self.actions_by_key.attach_menus(self, self.header.set_menu)
         self._connect()
-        self._name_shortcuts()
         themes.changed.connect(self._on_theme_changed)
         self._on_theme_changed()
         self._arrange()
@@ -185,18 +174,12 @@ class MainWindow(QMainWindow):
 
     def expect_inspector(self) -> None:
         """Keep the right column free: what it shows comes soon, and nothing is to jump then."""
-        self._expects_inspector = True
+        self._slot.expect()
         self._arrange()
 
     def set_inspector(self, inspector: QWidget | None) -> None:
         """Put the inspector into the right column; without one its button is hidden too."""
-        if self._inspector is not None:
-            self._slot_column.removeWidget(self._inspector)
-            self._inspector.setParent(None)
-        self._inspector = inspector
-        self._expects_inspector = False
-        if inspector is not None:
-            self._slot_column.addWidget(inspector)
+        self._slot.put(inspector)
         self._arrange()
 
     @Slot()
@@ -236,7 +219,7 @@ class MainWindow(QMainWindow):
         """Return place, size and columns of the window."""
         geometry = bytes(self.saveGeometry().data())
         wanted = self._sidebar_wanted, self._inspector_wanted
-        return pack_state(WindowState(geometry, *wanted, self._inspector_px))
+        return pack_state(WindowState(geometry, *wanted, self._slot.wanted_px))
 
     def restore_state(self, data: bytes) -> bool:
         """Take what `save_state` gave; anything else is ignored. Tell whether it was taken."""
@@ -244,7 +227,7 @@ class MainWindow(QMainWindow):
         if state is None:
             return False
         self._sidebar_wanted, self._inspector_wanted = state.sidebar, state.inspector
-        self._inspector_px = state.inspector_px or USUAL_PX
+        self._slot.wanted_px = state.inspector_px or USUAL_PX
         restored = self.restoreGeometry(QByteArray(state.geometry))
         self._arrange()
         return bool(restored)
@@ -336,6 +319,7 @@ class MainWindow(QMainWindow):
         self.header.model.pressed.connect(self.open_picker)
         self.header.inspector_toggled.connect(self.toggle_inspector)
         self.header.sidebar_toggled.connect(self.toggle_sidebar)
+        self._slot.width_changed.connect(self._arrange)
         for choice in (self._choice.model_wanted, self._drops.model_dropped):
             choice.connect(self.model_wanted)
         self._choice.load_settings_wanted.connect(self.load_settings_wanted)
@@ -349,8 +333,6 @@ class MainWindow(QMainWindow):
         for signal in (self.sidebar.new_chat_requested, self.sidebar.chats.chat_selected):
             signal.connect(self._on_chat_wanted)
         self.sidebar.hit_selected.connect(self._on_chat_wanted)
-
-    def _name_shortcuts(self) -> None:
         hint = self.actions_by_key.hint
         self.sidebar.set_hints(hint("new_chat"), hint("search"))
         self.header.set_hints(hint("inspector"), hint("sidebar"))
@@ -374,19 +356,17 @@ class MainWindow(QMainWindow):
     @property
     def _has_inspector(self) -> bool:
         """Whether there is one here: it is about the chat, other pages have the room."""
-        there = self._inspector is not None or self._expects_inspector
-        return there and self._page == CHAT_PAGE
+        return self._slot.is_taken and self._page == CHAT_PAGE
 
+    @Slot()
     def _arrange(self) -> None:
         self.header.set_inspector_available(self._has_inspector)
         self.actions_by_key["inspector"].setVisible(self._has_inspector)
         theme, side = self._themes.theme, self.sidebar.width()
         room = self.width() - theme.px(380) - (side if self._sidebar_wanted else 0)
-        wide = theme.px(column_width(self._inspector_px, room / theme.scale))
-        self._slot.setFixedWidth(wide)
         shown = fit_columns(
             self.width(),
-            Columns(side, wide, theme.px(380)),
+            Columns(side, self._slot.fit(room), theme.px(380)),
             sidebar=self._sidebar_wanted,
             inspector=self._inspector_wanted and self._has_inspector,
             inspector_first=self._inspector_first,
@@ -397,11 +377,6 @@ class MainWindow(QMainWindow):
         self.actions_by_key["sidebar"].setChecked(shown[0])
         self.actions_by_key["inspector"].setChecked(shown[1])
         self._place_toast()
-
-    @Slot(int)
-    def _set_inspector_width(self, design_px: int) -> None:
-        self._inspector_px = design_px
-        self._arrange()
 
     @Slot()
     def _place_toast(self) -> None:

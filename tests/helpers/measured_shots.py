@@ -73,11 +73,13 @@ def _shoot_names(shooter: Shooter) -> None:
     shooter.pause(2.0)
     _shoot_both(shooter, "1-panel")
     for width, name in ((LEAST_PX, "least"), (600, "large")):
-        program.window._edge.width_wanted.emit(width)
-        program.window._edge.setFocus()
-        program.window._edge._hovered = True  # as below the pointer: focus needs a window manager
+        program.window._slot.edge.width_wanted.emit(width)
+        program.window._slot.edge.setFocus()
+        program.window._slot.edge._hovered = (
+            True  # as below the pointer: focus needs a window manager
+        )
         shooter.shoot(f"2-inspector-{name}")
-    program.window._edge.width_wanted.emit(USUAL_PX)
+    program.window._slot.edge.width_wanted.emit(USUAL_PX)
     program.window.show_page("models")
     shooter.until(lambda: not program.scanner.is_scanning)
     shooter.until(lambda: not program.models_page.is_planning)

@@ -55,7 +55,7 @@ def drag(edge: QWidget, by: int) -> None:
 def test_the_edge_is_dragged_and_remembered(
     qtbot: QtBot, window: MainWindow, themes: ThemeManager
 ) -> None:
-    slot, edge = window._slot, window._edge
+    slot, edge = window._slot, window._slot.edge
     assert slot.width() == themes.theme.px(USUAL_PX)
     drag(edge, -100)
     qtbot.waitUntil(lambda: slot.width() == themes.theme.px(USUAL_PX + 100))
@@ -78,7 +78,7 @@ def test_the_edge_is_dragged_and_remembered(
 def test_the_keyboard_reaches_it_and_stops_at_the_limits(
     window: MainWindow, themes: ThemeManager
 ) -> None:
-    slot, edge = window._slot, window._edge
+    slot, edge = window._slot, window._slot.edge
     assert edge in in_reading_order(window)
     assert edge.accessibleName() == "Width of the inspector"
     edge.setFocus(Qt.FocusReason.TabFocusReason)
@@ -95,7 +95,7 @@ def test_the_keyboard_reaches_it_and_stops_at_the_limits(
 
 
 def test_a_wide_column_gives_way_before_others_do(window: MainWindow, themes: ThemeManager) -> None:
-    window._edge.width_wanted.emit(MOST_PX)
+    window._slot.edge.width_wanted.emit(MOST_PX)
     window.resize(1024, 700)
     assert window.sidebar.isVisible()
     assert window._slot.isVisible()
@@ -112,7 +112,7 @@ def test_it_lies_over_the_side_where_the_column_grows(
 ) -> None:
     window.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     window.resize(1400, 900)
-    slot, edge = window._slot, window._edge
+    slot, edge = window._slot, window._slot.edge
     assert edge.geometry().right() == slot.rect().right()
     drag(edge, 60)
     assert slot.width() == themes.theme.px(USUAL_PX + 60)
