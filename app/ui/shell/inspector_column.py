@@ -1,4 +1,4 @@
-"""The right column: what stands in it, whether it is free for what comes soon, and how wide it is."""
+"""The right column: what stands in it, whether it is kept free, and how wide it is."""
 
 from __future__ import annotations
 
