@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.icons import IconKeeper, pixmap
+from app.ui.numbers import numbered
 from app.ui.shell.focus import hand_focus_on, return_focus
 from app.ui.shell.views import Choice, Notice, Overflow, Severity
 from app.ui.theme import ThemeManager
@@ -37,10 +38,12 @@ class Bar(QFrame):
     Signals:
         chosen(str): key of the pressed choice.
         closed(): the cross was pressed.
+        others_wanted(): the words of `set_others` were pressed.
     """
 
     chosen = Signal(str)
     closed = Signal()
+    others_wanted = Signal()
 
     def __init__(
         self,
@@ -71,6 +74,15 @@ class Bar(QFrame):
         self._top = QHBoxLayout()
         self._top.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
         self._top.addWidget(self._text, 1)
+        self._others = QPushButton(self)
+        self._others.setProperty("kind", "flat")
+        self._others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._others.setToolTip(self.tr("There are other notices"))
+        # First: what is pressed may hide.
+        self._others.clicked.connect(lambda: return_focus(self._others))
+        self._others.clicked.connect(self.others_wanted)
+        self._others.hide()
+        self._top.addWidget(self._others, 0, Qt.AlignmentFlag.AlignTop)
         self._buttons = QWidget(self)
         flow = FlowLayout(self._buttons)
         for choice in choices:
@@ -110,6 +122,18 @@ class Bar(QFrame):
         """The sentence."""
         return self._text.text()
 
+    @property
+    def others(self) -> str:
+        """The words of the way to other notices, empty where there is none."""
+        return self._others.text()
+
+    def set_others(self, words: str) -> None:
+        """Offer a way to other notices beside the sentence, or with no words none."""
+        if not words:
+            hand_focus_on(self._others)
+        self._others.setText(words)
+        self._others.setVisible(bool(words))
+
     def buttons(self) -> list[QPushButton]:
         """Return the buttons of the choices, in order."""
         return [
@@ -145,10 +169,17 @@ class Bar(QFrame):
         self._details.setFixedHeight(theme.px(130))
 
 
-class NoticeArea(QWidget):
-    """Notices above the transcript, the newest first; the oldest give way.
+# What stands in front; a sentence that passes was asked for a moment ago.
+_RANKS: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
 
-    Those that pass go after `PASSING_MS`, later while the pointer or the keyboard is on them.
+
+class NoticeArea(QWidget):
+    """Notices above the transcript: one, and a way to the others; the oldest give way.
+
+    In front stands what is worst or passes, of these the newest: three bars, one above the other,
+    would take the room of the conversation, and nobody would read them all. One that the pointer
+    or the keyboard is on stays in front. Those that pass go after `PASSING_MS`, later while the
+    pointer or the keyboard is on them.
 
     Signals:
         chosen(str, str): key of the notice and of the pressed choice.
@@ -168,6 +199,8 @@ class NoticeArea(QWidget):
         self._themes = themes
         self._bars: dict[str, Bar] = {}
         self._passing: set[str] = set()  # keys of those that go by themselves
+        self._severities: dict[str, Severity] = {}
+        self._is_unfolded = False
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
 
@@ -185,20 +218,24 @@ class NoticeArea(QWidget):
         )
         bar.chosen.connect(lambda choice, key=notice.key: self.chosen.emit(key, choice))
         bar.closed.connect(lambda key=notice.key: self._close(key))
+        bar.others_wanted.connect(self._toggle)
         self._bars[notice.key] = bar
+        self._severities[notice.key] = notice.severity
         if notice.passing:
             timer = QTimer(bar)
             timer.timeout.connect(lambda key=notice.key: self._pass(key))
             timer.start(self.PASSING_MS)
             self._passing.add(notice.key)
-        self._column.insertWidget(0, bar)
+        self._column.addWidget(bar)
         while len(self._bars) > self.MOST:
             self._remove(next(iter(self._bars)))
+        self._arrange()
         self.shown_changed.emit(True)
 
     def remove_notice(self, key: str) -> None:
         """Take a notice away, if it is there."""
         self._remove(key)
+        self._arrange()
         self.shown_changed.emit(bool(self._bars))
 
     def clear(self) -> None:
@@ -212,29 +249,64 @@ class NoticeArea(QWidget):
             self.remove_notice(key)
 
     def notices(self) -> list[str]:
-        """Return the keys of the notices on screen, oldest first."""
+        """Return the keys of the notices, also of those behind the front one, oldest first."""
         return list(self._bars)
+
+    @property
+    def front(self) -> str:
+        """Key of the notice in front, empty where there is none."""
+        return next(iter(self._ordered()), "")
 
     def bar(self, key: str) -> Bar:
         """Return the bar of a notice.
 
         Raises:
-            KeyError: it isn't on screen.
+            KeyError: there is no such notice.
         """
         return self._bars[key]
+
+    @Slot()
+    def _toggle(self) -> None:
+        """Show the other notices, or the front one alone again."""
+        self._is_unfolded = not self._is_unfolded
+        self._arrange()
+
+    def _ordered(self) -> list[str]:
+        """Return the keys, that of the notice in front first."""
+        ages = {key: age for age, key in enumerate(self._bars)}
+
+        def place(key: str) -> tuple[bool, int, int]:
+            rank = 2 if key in self._passing else _RANKS[self._severities[key]]
+            return _is_attended(self._bars[key]), rank, ages[key]
+
+        return sorted(self._bars, key=place, reverse=True)
+
+    def _arrange(self) -> None:
+        """Put the notices in order, and show the first or all."""
+        self._is_unfolded = self._is_unfolded and len(self._bars) > 1
+        words = numbered(len(self._bars) - 1, self.tr("1 more"), self.tr("%n more"))
+        for place, key in enumerate(self._ordered()):
+            bar = self._bars[key]
+            if self._column.indexOf(bar) != place:
+                self._column.removeWidget(bar)
+                self._column.insertWidget(place, bar)
+            if place > 0 or len(self._bars) == 1:
+                bar.set_others("")
+            else:
+                bar.set_others(self.tr("Show less") if self._is_unfolded else words)
+            bar.setVisible(place == 0 or self._is_unfolded)
 
     def _close(self, key: str) -> None:
         self.remove_notice(key)
         self.closed.emit(key)
 
     def _pass(self, key: str) -> None:
-        bar = self._bars[key]
-        focus = QApplication.focusWidget()
-        if not bar.underMouse() and (focus is None or not bar.isAncestorOf(focus)):
+        if not _is_attended(self._bars[key]):
             self.remove_notice(key)
 
     def _remove(self, key: str) -> None:
         self._passing.discard(key)
+        self._severities.pop(key, None)
         bar = self._bars.pop(key, None)
         if bar is not None:
             hand_focus_on(bar)
@@ -243,6 +315,12 @@ class NoticeArea(QWidget):
             for timer in bar.findChildren(QTimer):
                 timer.stop()  # it is of this notice, not of one that has its key next
             bar.deleteLater()
+
+
+def _is_attended(bar: Bar) -> bool:
+    """Tell whether the pointer or the keyboard is on a bar."""
+    focus = QApplication.focusWidget()
+    return bar.underMouse() or (focus is not None and bar.isAncestorOf(focus))
 
 
 class OverflowBar(QWidget):

@@ -71,6 +71,75 @@ def test_the_oldest_notice_gives_way(qtbot: QtBot, themes: ThemeManager) -> None
     assert area.notices() == []
 
 
+def _seen(area: NoticeArea) -> list[str]:
+    """Return the texts of the bars that are not hidden, from the top."""
+    bars = [area.bar(key) for key in area.notices() if not area.bar(key).isHidden()]
+    return [bar.text for bar in sorted(bars, key=lambda bar: bar.y())]
+
+
+def test_one_notice_is_seen_and_a_way_to_the_others(qtbot: QtBot, themes: ThemeManager) -> None:
+    area = NoticeArea(themes)
+    qtbot.addWidget(area)
+    area.resize(600, 400)
+    area.show()
+    layout = area.layout()
+    assert layout is not None
+    area.show_notice(Notice("crash", "It stopped.", "error"))
+    assert (_seen(area), area.bar("crash").others) == (["It stopped."], "")
+    alone = layout.totalHeightForWidth(600)
+    area.show_notice(Notice("tuned", "Measured."))
+    area.show_notice(Notice("odd", "A file is odd.", "warning"))
+    assert (_seen(area), area.bar("crash").others) == (["It stopped."], "2 more")
+    qtbot.waitUntil(lambda: layout.totalHeightForWidth(600) <= alone + 4)
+    area.bar("crash")._others.click()
+    qtbot.waitUntil(lambda: area.bar("tuned").y() > area.bar("odd").y() > area.bar("crash").y())
+    assert _seen(area) == ["It stopped.", "A file is odd.", "Measured."]
+    assert [area.bar(key).others for key in area.notices()] == ["Show less", "", ""]
+    area.bar("crash")._others.click()
+    assert _seen(area) == ["It stopped."]
+    area.remove_notice("crash")  # closing one shows the next
+    assert (_seen(area), area.bar("odd").others) == (["A file is odd."], "1 more")
+    area.remove_notice("odd")
+    assert (_seen(area), area.bar("tuned").others) == (["Measured."], "")
+
+
+def test_what_is_worst_or_passes_stands_in_front(qtbot: QtBot, themes: ThemeManager) -> None:
+    area = NoticeArea(themes)
+    qtbot.addWidget(area)
+    assert area.front == ""
+    area.show_notice(Notice("a", "text", "warning"))
+    area.show_notice(Notice("b", "text"))
+    assert area.front == "a"
+    area.show_notice(Notice("c", "text", "warning"))
+    assert area.front == "c"
+    area.show_notice(Notice("d", "text", passing=True))
+    assert area.front == "d"
+    area.show_notice(Notice("e", "text", "error"))
+    assert area.front == "e"
+    area.show_notice(Notice("f", "text", passing=True))
+    assert area.front == "f"
+    area.clear_passing()
+    assert area.front == "e"
+
+
+def test_a_notice_with_the_keyboard_on_it_stays_in_front(
+    qtbot: QtBot, themes: ThemeManager
+) -> None:
+    area = NoticeArea(themes)
+    qtbot.addWidget(area)
+    area.show()
+    qtbot.waitExposed(area)
+    area.show_notice(Notice("asks", "Load again?", choices=CHOICES))
+    area.activateWindow()
+    button = area.bar("asks").buttons()[0]
+    button.setFocus()
+    qtbot.waitUntil(button.hasFocus)
+    area.show_notice(Notice("crash", "It stopped.", "error"))
+    assert area.front == "asks"
+    assert not area.bar("asks").isHidden()
+    assert area.bar("crash").isHidden()
+
+
 def test_a_notice_says_what_was_chosen_and_can_be_closed(
     qtbot: QtBot, themes: ThemeManager
 ) -> None:
