@@ -187,6 +187,9 @@ def _recognise(values: list[Any]) -> tuple[str, tuple[str, ...]] | None:
     # The first column is the row's own number and is stored as nothing.
     if len(values) < 5 or values[0] is not None or not _is_id(values[1]):
         return None
+    of_a_chat = values[2] is None or _is_id(values[2])
+    if of_a_chat and isinstance(values[3], int) and values[3] > 1 and isinstance(values[4], str):
+        return "draft_files", rows.DRAFT_FILE_COLUMNS
     if _is_id(values[2]) and values[4] in {"user", "assistant"}:
         return "messages", rows.MESSAGE_COLUMNS
     if _is_id(values[2]) and _is_id(values[3]) and isinstance(values[4], int):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from app.data import rows, search
+from app.data.draft_files import DraftFileStore
 from app.data.errors import UnknownId
-from app.data.messages import MessageStore
 from app.data.records import (
     ContextEvent,
     Conversation,
@@ -40,7 +40,7 @@ class WholeConversation:
     events: Sequence[ContextEvent] = ()
 
 
-class ConversationStore(MessageStore):
+class ConversationStore(DraftFileStore):
     """All conversations. To be used from one thread; `app.data.writer.StoreThread` gives it one.
 
     Methods that take an id raise `UnknownId` if there is none; those that write raise

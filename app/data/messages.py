@@ -113,10 +113,12 @@ class MessageStore(StoreBase):
         state: MessageState = "complete",
         stop_reason: str | None = None,
         model_name: str | None = None,
+        keeps_draft: bool = False,
     ) -> Message:
         """Add a message below another (None: at the top) and show its branch.
 
-        A user's message empties the conversation's draft in the same step, and the first one
+        A user's message empties the conversation's draft in the same step, with the files that
+        were to go with it (unless it ``keeps_draft``, being something else), and the first one
         gives a conversation without a title its title.
 
         Raises:
@@ -137,7 +139,7 @@ class MessageStore(StoreBase):
             updated_ms=now,
             attachments=tuple(attachments),
         )
-        self._write(lambda db: _insert(db, message), durable=True)
+        self._write(lambda db: _insert(db, message, keeps_draft=keeps_draft), durable=True)
         return message
 
     def start_reply(
@@ -193,6 +195,7 @@ class MessageStore(StoreBase):
     ) -> Message:
         """Add a changed version beside a message and show it; the old one and all below it stay.
 
+        A draft stays, too: it is something else that is being written.
         ``attachments`` None keeps those of the old version. Of a reply it is kept that a person
         wrote it: its stop reason is "edited".
         """
@@ -206,6 +209,7 @@ class MessageStore(StoreBase):
             reasoning=old.reasoning,
             stop_reason="edited" if old.role == "assistant" else None,
             model_name=old.model_name,
+            keeps_draft=True,
         )
 
     def select_branch(self, message_id: str) -> str:
@@ -340,7 +344,7 @@ def _set_leaf(db: sqlite3.Connection, conversation_id: str, leaf: str | None) ->
     db.execute("UPDATE conversations SET leaf_id = ? WHERE id = ?", (leaf, conversation_id))
 
 
-def _insert(db: sqlite3.Connection, message: Message) -> None:
+def _insert(db: sqlite3.Connection, message: Message, *, keeps_draft: bool) -> None:
     conversation = conversation_row(db, message.conversation_id)
     if conversation is None:
         raise UnknownId(f"no conversation {message.conversation_id}")
@@ -353,7 +357,9 @@ def _insert(db: sqlite3.Connection, message: Message) -> None:
         search.index_message(db, seq, message.text)
     title, draft = conversation.title, conversation.draft
     if message.role == "user":
-        draft = ""
+        if not keeps_draft:
+            draft = ""
+            db.execute("DELETE FROM draft_files WHERE conversation_id = ?", (conversation.id,))
         if conversation.title_is_auto and not title:
             title = title_from(message.text) or next((a.name for a in message.attachments), "")
             search.index_title(db, seq_of(db, conversation.id), title)

@@ -79,15 +79,39 @@ CREATE INDEX context_events_of_conversation ON context_events (conversation_id, 
 
 
 def _core(db: sqlite3.Connection) -> None:
+    _run(db, _CORE)
+
+
+def _run(db: sqlite3.Connection, script: str) -> None:
     # Statement by statement: executescript would commit the caller's transaction.
-    for statement in _CORE.split(";\n"):
+    for statement in script.split(";\n"):
         if statement.strip():
             db.execute(statement)
+
+
+# No index over conversations: there are as many rows as files that wait to be sent.
+_DRAFT_FILES = """
+CREATE TABLE draft_files (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    conversation_id TEXT REFERENCES conversations (id) ON DELETE CASCADE,
+    kept_ms INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    path TEXT,
+    note TEXT
+);
+"""
+
+
+def _draft_files(db: sqlite3.Connection) -> None:
+    _run(db, _DRAFT_FILES)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1000, _core),
     Migration(1001, search.create),  # full-text search, filled from the rows there are
+    Migration(1002, _draft_files),  # files of drafts; an older program leaves them alone
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from app.data import files, search
-from app.data.rows import CONVERSATION_COLUMNS, EVENT_COLUMNS, MESSAGE_COLUMNS
+from app.data.rows import CONVERSATION_COLUMNS, DRAFT_FILE_COLUMNS, EVENT_COLUMNS, MESSAGE_COLUMNS
 
 __all__ = ["watch", "write_back"]
 
@@ -18,6 +18,7 @@ _TABLES = (
     ("conversations", CONVERSATION_COLUMNS),
     ("messages", MESSAGE_COLUMNS),
     ("context_events", EVENT_COLUMNS),
+    ("draft_files", DRAFT_FILE_COLUMNS),
 )
 
 

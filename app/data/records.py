@@ -20,6 +20,7 @@ __all__ = [
     "Conversation",
     "ConversationFields",
     "Deletion",
+    "DraftFile",
     "Message",
     "MessageState",
     "Role",
@@ -50,6 +51,18 @@ class Attachment:
     text: str
     tokens: int | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFile:
+    """A file that goes with a message that is not sent yet.
+
+    Its text is kept as it was read; ``path`` says where, None for a text that was pasted.
+    """
+
+    id: str
+    attachment: Attachment
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,15 +27,19 @@ _TABLES = {
     "conversations": rows.CONVERSATION_COLUMNS,
     "messages": rows.MESSAGE_COLUMNS,
     "context_events": rows.EVENT_COLUMNS,
+    "draft_files": rows.DRAFT_FILE_COLUMNS,
 }
+_MAY_BE_OF_NO_CHAT = {"conversations", "draft_files"}
 # What a row gets for a value that is missing or of the wrong type; None means that it may be null.
 _DEFAULTS: dict[str, Any] = {
     "title": "", "title_is_auto": 1, "created_ms": 0, "updated_ms": 0, "pinned": 0,
     "sampling": "{}", "draft": "", "text": "", "reasoning": "", "state": "complete",
     "attachments": "[]", "dropped": "[]", "dropped_tokens": 0, "n_ctx": 0, "message_id": "",
+    "kept_ms": 0, "name": "",
 }  # fmt: skip
 _NUMBERS = {
     "title_is_auto", "created_ms", "updated_ms", "pinned", "deleted_ms", "dropped_tokens", "n_ctx",
+    "kept_ms",
 }  # fmt: skip
 
 
@@ -98,6 +102,8 @@ def _read_tables(path: Path, found: Salvage) -> bool:
     complete = True
     with reading(db, path):
         for table, columns in _TABLES.items():
+            if table == "draft_files" and _is_older(db):
+                continue
             try:
                 for seq, *values in db.execute(
                     f"SELECT seq, {', '.join(columns)} FROM {table} NOT INDEXED ORDER BY seq"
@@ -111,6 +117,15 @@ def _read_tables(path: Path, found: Salvage) -> bool:
         if complete:
             complete = _whole(db)
     return complete
+
+
+def _is_older(db: sqlite3.Connection) -> bool:
+    """Tell whether a store is of a version that kept no files of drafts."""
+    try:
+        query = "SELECT 1 FROM sqlite_schema WHERE name = 'draft_files'"
+        return db.execute(query).fetchone() is None
+    except DATABASE_ERRORS:
+        return False
 
 
 def _whole(db: sqlite3.Connection) -> bool:
@@ -129,7 +144,7 @@ def _clean(table: str, values: dict[str, Any]) -> dict[str, Any] | None:
         value = values.get(column)
         wanted = int if column in _NUMBERS else str
         row[column] = value if isinstance(value, wanted) else _DEFAULTS.get(column)
-    if not row["id"] or (table != "conversations" and not row["conversation_id"]):
+    if not row["id"] or (table not in _MAY_BE_OF_NO_CHAT and not row["conversation_id"]):
         return None
     if table == "messages":
         if row["role"] not in {"user", "assistant"}:
@@ -172,6 +187,9 @@ def load(db: sqlite3.Connection, salvaged: Salvage, source: Path) -> Recovery:
     for _, event in sorted(salvaged.tables["context_events"].values(), key=lambda item: item[0]):
         if event["conversation_id"] in conversations:
             _insert(db, "context_events", event)
+    for _, file in sorted(salvaged.tables["draft_files"].values(), key=lambda item: item[0]):
+        if file["conversation_id"] is None or file["conversation_id"] in conversations:
+            _insert(db, "draft_files", file)
     return Recovery(source, len(conversations), len(messages))
 
 

@@ -14,18 +14,22 @@ from app.data.records import (
     Attachment,
     ContextEvent,
     Conversation,
+    DraftFile,
     Message,
 )
 from inspector.records import TurnStats
 
 __all__ = [
     "CONVERSATION_COLUMNS",
+    "DRAFT_FILE_COLUMNS",
     "EVENT_COLUMNS",
     "MESSAGE_COLUMNS",
     "attachments_json",
     "clean_text",
     "conversation_of",
     "conversation_values",
+    "draft_file_of",
+    "draft_file_values",
     "event_of",
     "event_values",
     "insert",
@@ -48,6 +52,8 @@ MESSAGE_COLUMNS = (
 EVENT_COLUMNS = (
     "id", "conversation_id", "message_id", "created_ms", "dropped", "dropped_tokens", "n_ctx",
 )  # fmt: skip
+# ``kept_ms`` stands where no other table has a number: rows of a damaged file are told apart so.
+DRAFT_FILE_COLUMNS = ("id", "conversation_id", "kept_ms", "name", "text", "path", "note")
 
 _stats_decoder = msgspec.json.Decoder(TurnStats)
 
@@ -79,6 +85,13 @@ def event_of(row: tuple[Any, ...]) -> ContextEvent:
     return ContextEvent(**values)
 
 
+def draft_file_of(row: tuple[Any, ...]) -> DraftFile:
+    """Return the record of a row with `DRAFT_FILE_COLUMNS`."""
+    values = dict(zip(DRAFT_FILE_COLUMNS, row, strict=True))
+    attachment = Attachment(values["name"], values["text"], note=values["note"])
+    return DraftFile(values["id"], attachment, values["path"])
+
+
 def conversation_values(conversation: Conversation) -> list[Any]:
     """Return the row of a record, in the order of `CONVERSATION_COLUMNS`."""
     values = [getattr(conversation, column) for column in CONVERSATION_COLUMNS]
@@ -99,6 +112,13 @@ def event_values(event: ContextEvent) -> list[Any]:
     values = [getattr(event, column) for column in EVENT_COLUMNS]
     values[EVENT_COLUMNS.index("dropped")] = json.dumps(event.dropped)
     return _clean(values)
+
+
+def draft_file_values(file: DraftFile, conversation_id: str | None, kept_ms: int) -> list[Any]:
+    """Return the row of a record, in the order of `DRAFT_FILE_COLUMNS`."""
+    of = file.attachment
+    # A path may hold bytes that are no text on this system; it is only looked for again.
+    return _clean([file.id, conversation_id, kept_ms, of.name, of.text, file.path, of.note])
 
 
 def _clean(values: list[Any]) -> list[Any]:

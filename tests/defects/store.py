@@ -78,9 +78,23 @@ DEFECTS: Final = (
     Defect(
         "a sent draft stays",
         _MESSAGES,
-        '        draft = ""\n        if conversation.title_is_auto',
-        "        if conversation.title_is_auto",
+        '            draft = ""\n',
+        "",
         ("tests/app/data/test_messages.py", "tests/app/data/test_conversations.py"),
+    ),
+    Defect(
+        "files of a sent draft stay",
+        _MESSAGES,
+        'db.execute("DELETE FROM draft_files WHERE conversation_id = ?", (conversation.id,))',
+        "pass",
+        ("tests/app/data/test_draft_files.py",),
+    ),
+    Defect(
+        "an edit empties the draft",
+        _MESSAGES,
+        "            keeps_draft=True,\n",
+        "",
+        ("tests/app/data/test_draft_files.py",),
     ),
     Defect(
         "the oldest branch is shown instead of the newest",

@@ -11,6 +11,7 @@ from app.data import migrations
 from app.data.conversations import ConversationStore
 from app.data.errors import StoreUnavailable
 from app.data.migrations import MIGRATIONS, Migration, current_version, migrate, version_text
+from app.data.records import Attachment, DraftFile
 
 KEPT = Path(__file__).parent / "kept"
 
@@ -58,6 +59,58 @@ def test_a_store_of_version_1_0_opens_with_all_it_had(store_path: Path) -> None:
     assert [hit.message_id for hit in store.search("load lines")] == [None]
     store.close()
     assert version(store_path) == current_version()
+
+
+def test_a_store_of_version_1_1_opens_with_all_it_had_and_keeps_files_of_drafts(
+    store_path: Path,
+) -> None:
+    shutil.copy(KEPT / "store-1.1.sqlite3", store_path)
+    store = ConversationStore(store_path)
+    assert store.notice is None
+    assert not store.in_memory
+    assert store.close_interrupted() == 1
+    (chat,) = store.list_all()
+    assert (chat.title, chat.draft) == ("Load lines", "half a sentence")
+    question, reply = store.path(chat.id)
+    assert question.attachments[0].text == "ship"
+    assert (reply.text, reply.state) == ("Half an ans", "interrupted")
+    assert {hit.message_id for hit in store.search("große 貨線")} == {question.id}
+    assert store.draft_files(chat.id) == []
+    file = DraftFile("f" * 32, Attachment("notes.md", "# Notes"), "/home/sam/notes.md")
+    store.keep_draft_files(chat.id, [file])
+    store.close()
+    assert version(store_path) == current_version()
+    (copy,) = store_path.parent.glob("chats.before-*.sqlite3")
+    assert version(copy) == 1001
+    again = ConversationStore(store_path)
+    assert again.draft_files(chat.id) == [file]
+    again.close()
+
+
+def test_a_program_that_knows_no_files_of_drafts_opens_the_store_and_leaves_them(
+    store: ConversationStore, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, other = store.create("kept"), store.create("removed")
+    file = DraftFile("f" * 32, Attachment("notes.md", "# Notes"))
+    store.keep_draft_files(chat.id, [file])
+    store.keep_draft_files(other.id, [DraftFile("e" * 32, Attachment("b.md", "b"))])
+    store.close()
+    with monkeypatch.context() as older:
+        older.setattr(migrations, "MIGRATIONS", MIGRATIONS[:2])
+        old = ConversationStore(store_path)
+        assert old.notice is None
+        assert not old.in_memory
+        old.add_message(chat.id, None, "assistant", "of the older program")
+        old.purge(other.id)
+        old.close()
+    assert version(store_path) == current_version()
+    again = ConversationStore(store_path)
+    assert again.notice is None
+    assert again.draft_files(chat.id) == [file]
+    assert [message.text for message in again.path(chat.id)] == ["of the older program"]
+    again.close()
+    with closing(sqlite3.connect(store_path)) as db:
+        assert db.execute("SELECT count(*) FROM draft_files").fetchone() == (1,)
 
 
 def test_a_copy_is_kept_before_an_upgrade(store_path: Path) -> None:
