@@ -183,6 +183,7 @@ def _budget(session: Session, members: list[PlannedDevice], taken: _Held) -> Bud
     segments = list(_model_segments(session, members, taken))
     if total is not None and free is not None:
         segments += _rest(session, total, free, taken, with_cpu=_has_cpu(members))
+    took = _others_took(session, members, total)
     planned = engine = None
     if session.load is not None and session.load.buffers and session.plan is not None:
         planned = sum(item.used_bytes - item.overhead_bytes - item.draft_bytes for item in members)
@@ -199,7 +200,8 @@ def _budget(session: Session, members: list[PlannedDevice], taken: _Held) -> Bud
             if _has_cpu(members) and session.state != "lost" and session.has_evaluated
             else None
         ),
-        note=_spill_note(session, members) or _others_note(session, members, total),
+        note=_spill_note(session, members) or _others_note(took),
+        others_took_bytes=took,
     )
 
 
@@ -212,18 +214,23 @@ def _spill_note(session: Session, members: list[PlannedDevice]) -> str:
     return ""
 
 
-def _others_note(session: Session, members: list[PlannedDevice], total: int | None) -> str:
-    """Say what other programs took of a memory since the model was loaded, if it is much."""
+def _others_note(took_bytes: int | None) -> str:
+    if took_bytes is None:
+        return ""
+    return f"Other programs took about {format_bytes(took_bytes)} since loading."
+
+
+def _others_took(session: Session, members: list[PlannedDevice], total: int | None) -> int | None:
+    """Return what other programs took of a memory since the model was loaded, if it is much."""
     load, sample = session.load, session.sample
     if load is None or load.after is None or sample is None or total is None:
-        return ""
+        return None
     then, now = (_taken_by_others(item, members) for item in (load.after, sample))
     if then is None or now is None or now - then < _MUCH * total:
-        return ""
+        return None
     # In steps: a figure that changes with every reading would draw the eye for nothing.
     step = 1 << max(int(_MUCH * total / 2).bit_length() - 1, 0)
-    took = round((now - then) / step) * step
-    return f"Other programs took about {format_bytes(took)} since loading."
+    return round((now - then) / step) * step
 
 
 def _taken_by_others(sample: MemorySample, members: list[PlannedDevice]) -> int | None:

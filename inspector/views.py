@@ -91,11 +91,10 @@ class SegmentView:
 class BudgetView:
     """Memory of one device (or of one pool that several devices share).
 
-    ``segments`` are in the order in which they are drawn; sizes of zero are left out of the bar.
-    ``total_bytes`` None is an unknown capacity. ``planned_bytes`` and ``engine_bytes`` compare the
-    sums over what the plan covers. ``mapped_bytes`` are pages of the model's file that lie in
-    memory: counted apart, since the system takes them back at will. ``note`` is a sentence worth
-    saying ("Chrome took 0.4 GiB since loading.").
+    ``segments`` are in drawing order; sizes of zero are left out of the bar. ``total_bytes`` None
+    is unknown. ``planned_bytes`` and ``engine_bytes`` compare the sums over what the plan covers.
+    ``mapped_bytes``: pages of the model's file, apart since the system takes them back at will.
+    ``note`` is worth saying; ``others_took_bytes``: what others took since loading, if it is much.
     """
 
     name: str
@@ -107,6 +106,7 @@ class BudgetView:
     mapped_bytes: int | None = None
     peak_bytes: int | None = None
     note: str = ""
+    others_took_bytes: int | None = None
 
     @property
     def used_bytes(self) -> int:
@@ -381,7 +381,7 @@ class PanelView:
     """The whole panel.
 
     ``notice`` says what is special about the state: why the engine was lost, that figures are
-    planned. ``recorded`` says which turn is replayed, and on what it was measured in ``notice``.
+    planned. ``recorded``: which turn is replayed; ``notice`` then says on what it was measured.
     """
 
     state: PanelState = "none"

@@ -76,7 +76,8 @@ class DeviceBudget(QWidget):
         self._show_detail(view)
         self._set_row_count(len(view.segments))
         for row, segment in zip(self.rows, view.segments, strict=True):
-            row.set_segment(segment, view, says_basis=True)
+            took = view.others_took_bytes if segment.kind == "other_programs" else None
+            row.set_segment(segment, view, says_basis=True, grown_bytes=took)
         self._show_lines(view)
 
     def _show_detail(self, view: BudgetView) -> None:
@@ -120,7 +121,9 @@ class DeviceBudget(QWidget):
         parts = []
         if headroom is not None and headroom >= 0:
             parts.append(fill(self.tr("%1 left below the load line."), format_bytes(headroom)))
-        return "\n".join((*parts, *filter(None, (view.note,))))
+        # What others took stands in their row: a line that comes and goes would move all below it.
+        note = "" if view.others_took_bytes is not None else view.note
+        return "\n".join((*parts, *filter(None, (note,))))
 
     def _more(self, view: BudgetView) -> list[str]:
         """Return what only a closer look is for: the highest use, and what can be taken back."""

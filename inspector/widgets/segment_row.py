@@ -14,15 +14,15 @@ from PySide6.QtGui import (
     QFontMetricsF,
     QKeyEvent,
     QPainter,
-    QPaintEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gguf_tools.units import format_bytes
 from inspector.views import BudgetView, SegmentKind, SegmentView
 from inspector.widgets.drawing import draw_text, hatch_brush, mirrored, rounded_ends
-from inspector.widgets.palette import Painted, Palette
-from inspector.widgets.text import basis_words, segment_name, segment_tip, tip
+from inspector.widgets.palette import Palette
+from inspector.widgets.pictured import Pictured
+from inspector.widgets.text import basis_words, fill, segment_name, segment_tip, tip
 
 __all__ = ["SegmentRow"]
 
@@ -32,7 +32,7 @@ _SWATCH_PX = 10
 _USUAL_FIGURE = "88.8 MiB"
 
 
-class SegmentRow(Painted):
+class SegmentRow(Pictured):
     """One segment. Up and Down go to its neighbours.
 
     Signals:
@@ -47,16 +47,30 @@ class SegmentRow(Painted):
         super().__init__(palette, parent)
         self._kind: SegmentKind = "free"
         self._size = ""
-        self._basis = ""
+        self._basis: tuple[str, ...] = ()  # words for it, fewer in each
         self._segment: SegmentView | None = None
         self._budget: BudgetView | None = None
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
-    def set_segment(self, segment: SegmentView, budget: BudgetView, *, says_basis: bool) -> None:
-        """Show a segment of a budget; ``says_basis`` names the basis beside the figure."""
+    def set_segment(
+        self,
+        segment: SegmentView,
+        budget: BudgetView,
+        *,
+        says_basis: bool,
+        grown_bytes: int | None = None,
+    ) -> None:
+        """Show a segment of a budget.
+
+        ``says_basis`` names the basis beside the figure; ``grown_bytes``, by how much the segment
+        has grown since the model was loaded, takes its place.
+        """
         size = format_bytes(segment.size_bytes)
-        basis = basis_words(segment) if says_basis else ""
+        basis: tuple[str, ...] = (basis_words(segment),) if says_basis else ()
+        if grown_bytes is not None:
+            grown = f"+{format_bytes(grown_bytes)}"
+            basis = (fill(self.tr("%1 since loading"), grown), grown)
         self._segment, self._budget = segment, budget
         if (segment.kind, size, basis) == (self._kind, self._size, self._basis):
             return
@@ -67,6 +81,10 @@ class SegmentRow(Painted):
     def texts(self) -> tuple[str, str]:
         """Return name and figure."""
         return segment_name(self._kind), self._size
+
+    def beside(self) -> str:
+        """Return what stands between name and figure where there is room for all of it."""
+        return next(iter(self._basis), "")
 
     def explanation(self) -> list[str]:
         """Return what is to be said of the segment; made when asked, not at every update."""
@@ -121,13 +139,12 @@ class SegmentRow(Painted):
         else:
             self.stepped.emit(step)
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         """Draw the row."""
         theme = self.theme
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width, height = float(self.width()), float(self.height())
-        name, basis, size = segment_name(self._kind), self._basis, self._size
+        name, size = segment_name(self._kind), self._size
         side = theme.px(_SWATCH_PX)
         self._draw_swatch(painter, QRectF(0, (height - side) / 2, side, side), width)
         left = side + theme.px(9)
@@ -146,8 +163,9 @@ class SegmentRow(Painted):
         metrics = QFontMetricsF(name_font)
         room = max(0.0, width - column - theme.px(8) - left)
         basis_font = theme.font(_BASIS_PX)
-        basis_width = QFontMetricsF(basis_font).horizontalAdvance(basis) + 1 if basis else 0.0
-        if metrics.horizontalAdvance(name) + theme.px(8) + basis_width <= room and basis:
+        beside = room - metrics.horizontalAdvance(name) - theme.px(8)
+        basis, basis_width = _longest(self._basis, basis_font, beside)
+        if basis:
             painter.setFont(basis_font)
             painter.setPen(theme.colour("faint"))
             place = QRectF(left + room - basis_width, 0, basis_width, height)
@@ -172,3 +190,13 @@ class SegmentRow(Painted):
 
     def _explain(self, at: QPoint) -> None:
         QToolTip.showText(at, tip(self.explanation()), self)
+
+
+def _longest(texts: tuple[str, ...], font: QFont, room: float) -> tuple[str, float]:
+    """Return the first text that has room, and its width; nothing where none has."""
+    metrics = QFontMetricsF(font)
+    for text in texts:
+        width = metrics.horizontalAdvance(text) + 1
+        if width <= room:
+            return text, width
+    return "", 0.0

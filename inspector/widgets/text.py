@@ -192,6 +192,9 @@ def segment_tip(segment: SegmentView, budget: BudgetView) -> list[str]:
         else ""
     )
     lines = [f"{segment_name(segment.kind)}: {size}{share}", _tr(_SEGMENT_MEANINGS[segment.kind])]
+    if segment.kind == "other_programs" and budget.others_took_bytes is not None:
+        more = _tr("About %1 more than when the model was loaded.")
+        lines.append(fill(more, format_bytes(budget.others_took_bytes)))
     if segment.formula:
         lines.append(segment.formula)
     if segment.plan_error is not None and segment.planned_bytes is not None:

@@ -247,10 +247,12 @@ def test_what_other_programs_took_since_loading_is_said(plan_of: PlanOf) -> None
     assert budgets(session)[0].note == ""
     session.memory(sample(private_mib=300, CPU=(16, 10)))
     assert budgets(session)[0].note == "Other programs took about 2.00 GiB since loading."
+    assert budgets(session)[0].others_took_bytes == 2 << 30
     session.memory(sample(private_mib=300, CPU=(16, 9.98)))
     assert "about 2.00 GiB" in budgets(session)[0].note  # a little more does not stir the text
     session.memory(sample(private_mib=2348, CPU=(16, 10)))
     assert budgets(session)[0].note == ""  # it was the engine itself
+    assert budgets(session)[0].others_took_bytes is None
 
 
 def test_cache_of_a_chat_that_this_engine_has_not_read_is_planned(plan_of: PlanOf) -> None:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QHelpEvent
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
@@ -17,6 +17,7 @@ from app.ui.theme import ThemeManager
 from inspector.views import BudgetView, SegmentView
 from inspector.widgets.budget_bar import BudgetBar
 from inspector.widgets.budget_card import BudgetCard, DeviceBudget
+from inspector.widgets.segment_row import _longest
 from tests.helpers.panel_samples import (
     CPU_BUDGET,
     GIB,
@@ -115,6 +116,37 @@ def test_legend_and_lines(themes: ThemeManager, show: Show) -> None:
     assert device.plan.text() == "plan 10.5 GiB, engine 10.6 GiB, error 1.4 %"
     assert device.warning.text() == "410 MiB over the load line."
     assert "Other programs took" in device.details.text()
+
+
+@pytest.mark.parametrize("width", [392, 330, 250])
+def test_what_others_took_moves_nothing(themes: ThemeManager, show: Show, width: int) -> None:
+    """What stands below the card, buttons among it, keeps its place when this comes and goes."""
+    took = replace(
+        SPLIT_BUDGET,
+        note="Other programs took about 2.00 GiB since loading.",
+        others_took_bytes=2 * GIB,
+    )
+    device = DeviceBudget(themes)
+    device.resize(width, 400)
+    device.set_view(replace(SPLIT_BUDGET, note=""), has_heading=False)
+    show(device)
+    height = device.heightForWidth(width)
+    assert [row.beside() for row in device.rows][4] == "read"
+    device.set_view(took, has_heading=False)
+    QApplication.processEvents()
+    assert device.heightForWidth(width) == height
+    assert [row.beside() for row in device.rows][4] == "+2.00 GiB since loading"
+    assert "About 2.00 GiB more than when the model was loaded." in device.rows[4].explanation()
+    assert "About" not in " ".join(device.rows[5].explanation())
+
+
+def test_fewer_words_where_a_row_is_narrow() -> None:
+    font = QFont("Inter", 10)
+    texts = ("+2.00 GiB since loading", "+2.00 GiB")
+    assert _longest(texts, font, 1000)[0] == texts[0]
+    whole = QFontMetricsF(font).horizontalAdvance(texts[0])
+    assert _longest(texts, font, whole - 5)[0] == texts[1]
+    assert _longest(texts, font, 5) == ("", 0.0)
 
 
 def test_pages_of_the_file_are_told_apart(themes: ThemeManager, show: Show) -> None:
