@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -24,15 +24,34 @@ from app.ui.store_bridge import StoreBridge
 if TYPE_CHECKING:
     from app.data.conversations import ConversationStore
 
-__all__ = ["Asker"]
+__all__ = ["Asker", "BranchedBy"]
 
 log = logging.getLogger("plimsoll.chat")
 
+BranchedBy: TypeAlias = Literal["edit", "regenerate"]
 _Hold: TypeAlias = Callable[[Callable[[], object] | None, Callable[[], None] | None], bool]
 
 
 def _never(_again: Callable[[], object] | None, _give_back: Callable[[], None] | None) -> bool:
     return False
+
+
+class _Left:
+    """The branch that was shown when a turn began another one; ``leaf`` is its last message.
+
+    None where nothing would be missed: a reply that never got a word is not worth going back to.
+    """
+
+    def __init__(self, by: BranchedBy) -> None:
+        self.by = by
+        self.leaf: str | None = None
+
+    def look(self, store: ConversationStore, message: Message) -> None:
+        """Note what is shown before a version is put beside a message; in the store's thread."""
+        chat = store.get(message.conversation_id)
+        leaf = None if chat is None else chat.leaf_id
+        is_empty = message.role == "assistant" and not (message.text or message.reasoning)
+        self.leaf = None if leaf == message.id and is_empty else leaf
 
 
 class Asker(QObject):
@@ -47,6 +66,8 @@ class Asker(QObject):
 
     Signals:
         asked(Opened, str | None shown): the reply has begun.
+        branched(str conversation_id, str leaf_id, BranchedBy): it has begun beside the branch that
+            ended with this message.
         blocked(str | None): a reply is being written in this conversation.
         refused(str): a sentence: why nothing can be asked now.
         answers_again(): the engine was the reason of the last refusal, and is no longer.
@@ -54,6 +75,7 @@ class Asker(QObject):
     """
 
     asked = Signal(object, object)
+    branched = Signal(str, str, str)
     blocked = Signal(object)
     refused = Signal(str)
     answers_again = Signal()
@@ -133,12 +155,14 @@ class Asker(QObject):
             return
         model = self._model_name()
         others: list[str] = []
+        left = _Left("regenerate")
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             message = store.message(message_id)
             assert message is not None
             asked = message_id if message.role == "user" else message.parent_id
             chat_id = message.conversation_id
+            left.look(store, message)
             reply, *more = [
                 store.start_reply(chat_id, asked, model_name=model) for _ in range(replies)
             ]
@@ -147,7 +171,7 @@ class Asker(QObject):
                 store.select_branch(reply.id)
             return self._reader.read(store, chat_id), reply
 
-        self._ask(work, shown, others=others)
+        self._ask(work, shown, others=others, left=left)
 
     def edit(self, message_id: str, text: str, *, shown: str | None) -> bool:
         """Put a changed version beside a user's message and have it answered; False if not now."""
@@ -166,13 +190,17 @@ class Asker(QObject):
         if self.hold(again, give_back):
             return True
         model = self._model_name()
+        left = _Left("edit")
 
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
+            message = store.message(message_id)
+            assert message is not None
+            left.look(store, message)
             edited = store.edit(message_id, text)
             reply = store.start_reply(edited.conversation_id, edited.id, model_name=model)
             return self._reader.read(store, edited.conversation_id), reply
 
-        self._ask(work, shown)
+        self._ask(work, shown, left=left)
         return True
 
     def continue_reply(self, message: Message, *, shown: str | None) -> None:
@@ -200,6 +228,7 @@ class Asker(QObject):
         trim: bool = True,
         continued: Message | None = None,
         others: Sequence[str] = (),
+        left: _Left | None = None,
         typed: tuple[str, Sequence[Attachment]] | None = None,
     ) -> None:
         def begin(result: tuple[Opened | None, Message]) -> None:
@@ -224,6 +253,8 @@ class Asker(QObject):
                 before=() if continued is None else parts_of(continued),
             )
             self.asked.emit(opened, shown)
+            if left is not None and left.leaf not in {None, *(item.id for item in opened.path)}:
+                self.branched.emit(opened.conversation.id, left.leaf, left.by)
 
         def failed(error: Exception) -> None:
             # Imported here: a window takes keys before anything of the database is read.

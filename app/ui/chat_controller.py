@@ -17,13 +17,13 @@ from app.data.records import (
     Attachment,
     ContextEvent,
     Conversation,
-    Deletion,
     Message,
 )
 from app.engine.protocol import PromptFit
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
 from app.ui.asker import Asker
+from app.ui.chat_branches import ChatBranches
 from app.ui.chat_state import ConversationReader, NewChat, Opened
 from app.ui.chat_views import message_view, path_views
 from app.ui.reply_runner import FinishedReply, ReplyRunner
@@ -50,9 +50,6 @@ class ChatController(QObject):
         chats_changed(): the list of conversations is to be read again.
         refused(str): a sentence: why something can't be done now.
         reply_failed(FinishedReply): the engine gave no (whole) answer.
-        message_deleted(Deletion): can be undone.
-        message_edited(str conversation_id, str leaf_id): the last message of the branch that was
-            shown before; it can be shown again.
         model_wanted(str): message to regenerate with a model that is to be chosen.
         several_wanted(str): message to regenerate in several versions at once.
         link_opened(str): the user confirmed this address.
@@ -68,8 +65,6 @@ class ChatController(QObject):
     chats_changed = Signal()
     refused = Signal(str)
     reply_failed = Signal(object)
-    message_deleted = Signal(object)
-    message_edited = Signal(str, str)
     model_wanted = Signal(str)
     several_wanted = Signal(str)
     link_opened = Signal(str)
@@ -90,12 +85,15 @@ class ChatController(QObject):
         self._opened: Opened | None = None
         self._wanted: str | None = None  # the conversation that was asked for last
         self.new_chat_values = NewChat()
-        self._before_edit: tuple[str, str] | None = None  # of an edit that is about to be answered
         self.fit: PromptFit | None = None  # of the prompt that was sent last
         self.runner = ReplyRunner(engine, store, self)
         self._reader = ConversationReader()
+        self.branches = ChatBranches(store, self.runner, lambda: self._opened, self)
+        self.branches.changed.connect(self._read_again)
+        self.branches.refused.connect(self.refused)
         self.asker = Asker(engine, store, settings, self.runner, self._reader, self)
         self.asker.asked.connect(self._on_asked)
+        self.asker.branched.connect(self.branches.branch_left)
         self.asker.refused.connect(self.refused)
         self.runner.started.connect(self._on_started)
         self.runner.text_arrived.connect(self._on_text)
@@ -177,6 +175,7 @@ class ChatController(QObject):
         if here is not None:
             self.open(here.id, then)
 
+    @Slot(str)
     def _read_again(self, conversation_id: str) -> None:
         """Read a conversation again if it is wanted, be it on screen or still being opened."""
         if self._wanted == conversation_id:
@@ -234,16 +233,9 @@ class ChatController(QObject):
         message = self._message(message_id)
         if message is None:
             return False
-        before = message.conversation_id, self.path[-1].id
         if message.role == "user":
-            self._before_edit = before
             return self.asker.edit(message_id, text, shown=self._wanted)
-
-        def done(_edited: Message) -> None:
-            self.reload()
-            self.message_edited.emit(*before)
-
-        self._store.do(lambda store: store.edit(message_id, text), done)
+        self.branches.edit_reply(message, text)
         return True
 
     def continue_reply(self, message_id: str) -> None:
@@ -260,10 +252,6 @@ class ChatController(QObject):
             self._show(opened)
         self.answering_changed.emit(chat_id)
         self.chats_changed.emit()
-        before, self._before_edit = self._before_edit, None
-        # Another turn may have begun instead of the edit; its own branch only grew.
-        if before is not None and before[1] not in {message.id for message in opened.path}:
-            self.message_edited.emit(*before)
 
     def stop(self) -> None:
         """Stop the running reply."""
@@ -285,54 +273,15 @@ class ChatController(QObject):
         elif action.kind == "continue":
             self.continue_reply(message_id)
         elif action.kind in {"previous_version", "next_version"}:
-            self._switch_version(message_id, -1 if action.kind == "previous_version" else 1)
+            self.branches.switch(message_id, -1 if action.kind == "previous_version" else 1)
         elif action.kind == "delete":
-            self._delete(message_id)
+            self.branches.delete(message_id)
         elif action.kind == "open_link" and action.payload:
             self.link_opened.emit(action.payload)
         elif action.kind == "raise_context":
             self.context_wanted.emit()
         elif action.kind == "show_dropped":
             self.dropped_wanted.emit()
-
-    def _switch_version(self, message_id: str, step: int) -> None:
-        if self.answering_here and message_id not in self.runner.message_ids:
-            self.refused.emit(self.tr("Stop the reply before changing to another version."))
-            return
-        siblings = None if self._opened is None else self._opened.forks.get(message_id)
-        if siblings is None:
-            return
-        index = siblings.index + step
-        if 0 <= index < siblings.count:
-            chosen = siblings.ids[index]
-            self._store.do(lambda store: store.select_branch(chosen), lambda _: self.reload())
-
-    def _delete(self, message_id: str) -> None:
-        if message_id in self.runner.message_ids:
-            self.runner.stop()
-            self.refused.emit(self.tr("The reply was stopped; delete it once more to remove it."))
-            return
-
-        def done(deletion: Deletion) -> None:
-            self.reload()
-            self.message_deleted.emit(deletion)
-
-        self._store.do(lambda store: store.delete_message(message_id), done)
-
-    def undo_delete(self, deletion: Deletion) -> None:
-        """Bring a deleted message back."""
-        self._store.do(
-            lambda store: store.undo_delete_message(deletion),
-            lambda _: self._read_again(deletion.conversation_id),
-        )
-
-    def undo_edit(self, conversation_id: str, leaf_id: str) -> None:
-        """Show the branch again that was shown before an edit; the edited one stays beside it."""
-        if self.runner.conversation_id == conversation_id:
-            self.runner.stop()
-        self._store.do(
-            lambda store: store.select_branch(leaf_id), lambda _: self._read_again(conversation_id)
-        )
 
     def forget(self, conversation_id: str) -> None:
         """A conversation is being deleted: stop its reply, and leave it if it is on screen."""

@@ -51,7 +51,7 @@ DEFECTS: Final = (
     Defect(
         "undo in the window does nothing",
         "app/ui/presenters/chat_notices.py",
-        "            self._controller.undo_delete(deletion)",
+        "            self._controller.branches.undo_delete(deletion)",
         "            pass",
         _CHAT,
     ),

@@ -1,4 +1,4 @@
-"""What the chat page says beside the messages: refusals, failed replies, deletions to take back."""
+"""What the chat page says beside the messages: refusals, failed replies, what can be taken back."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class ChatNotices(QObject):
         self._notices = window.chat.notices
         self._deletions: dict[str, Deletion] = {}
         self._numbers = itertools.count()
-        self._edits: dict[str, tuple[str, str]] = {}  # conversation and leaf before, by token
+        self._left: dict[str, tuple[str, str]] = {}  # conversation and leaf before, by token
         controller.refused.connect(self.refuse)
         controller.asker.blocked.connect(self._on_blocked)
         controller.asker.answers_again.connect(self.forget_refusal)
         controller.reply_failed.connect(self._on_reply_failed)
-        controller.message_deleted.connect(self._on_deleted)
-        controller.message_edited.connect(self._on_edited)
+        controller.branches.message_deleted.connect(self._on_deleted)
+        controller.branches.branch_left.connect(self._on_left)
         self._notices.chosen.connect(self._on_choice)
         window.toast.undone.connect(self._on_undone)
         window.toast.expired.connect(self._on_expired)
@@ -91,22 +91,25 @@ class ChatNotices(QObject):
         self._deletions[token] = deletion
         self._window.show_undo(self.tr("The message was deleted."), token)
 
-    @Slot(str, str)
-    def _on_edited(self, conversation_id: str, leaf_id: str) -> None:
-        token = f"edit:{next(self._numbers)}"
-        self._edits[token] = conversation_id, leaf_id
-        self._window.show_undo(self.tr("The message was edited."), token)
+    @Slot(str, str, str)
+    def _on_left(self, conversation_id: str, leaf_id: str, by: str) -> None:
+        token = f"branch:{next(self._numbers)}"
+        self._left[token] = conversation_id, leaf_id
+        edited = self.tr("The message was edited.")
+        self._window.show_undo(
+            edited if by == "edit" else self.tr("The reply was regenerated."), token
+        )
 
     @Slot(str)
     def _on_expired(self, token: str) -> None:
         self._deletions.pop(token, None)
-        self._edits.pop(token, None)
+        self._left.pop(token, None)
 
     @Slot(str)
     def _on_undone(self, token: str) -> None:
-        edit = self._edits.pop(token, None)
-        if edit is not None:
-            self._controller.undo_edit(*edit)
+        left = self._left.pop(token, None)
+        if left is not None:
+            self._controller.branches.show_again(*left)
         deletion = self._deletions.pop(token, None)
         if deletion is not None:
-            self._controller.undo_delete(deletion)
+            self._controller.branches.undo_delete(deletion)
