@@ -9,7 +9,6 @@ from PySide6.QtGui import (
     QHelpEvent,
     QMouseEvent,
     QPainter,
-    QPaintEvent,
     QPen,
     QResizeEvent,
 )
@@ -19,7 +18,8 @@ from gguf_tools.units import format_bytes
 from inspector.views import BudgetView, SegmentKind
 from inspector.widgets.bar_geometry import BarGeometry, Span, bar_geometry
 from inspector.widgets.drawing import draw_text, hatch_brush, mirrored, rounded_ends
-from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.palette import Palette
+from inspector.widgets.pictured import Pictured
 from inspector.widgets.text import fill, grouped, joined, segment_name, segment_tip, tip
 
 __all__ = ["FREE_OPACITY", "BudgetBar"]
@@ -33,7 +33,7 @@ _OVERHANG_PX = 4
 _LABEL_PX = 10.5
 
 
-class BudgetBar(Painted):
+class BudgetBar(Pictured):
     """Segments as long as their share; a click or the pointer names one.
 
     Signals:
@@ -114,13 +114,12 @@ class BudgetBar(Painted):
         if self._view is not None:
             self._geometry = bar_geometry(self._view, self.width())
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         """Draw well, segments, what is over, load line and labels."""
         view = self._view
         if view is None:
             return
         theme = self.theme
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         bar = QRectF(0, theme.px(_OVERHANG_PX), self.width(), theme.px(self._bar_px))
         painter.save()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetricsF, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from inspector.views import Basis
 from inspector.widgets.drawing import draw_text, mirrored
-from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.palette import Palette
+from inspector.widgets.pictured import Pictured
 from inspector.widgets.text import basis_sentence, basis_word, tip
 
 __all__ = ["FactRow"]
@@ -22,7 +23,7 @@ _BASIS_PX = 10.5
 _PLAIN: Final = ("file", "measured")
 
 
-class FactRow(Painted):
+class FactRow(Pictured):
     """Label and value in one line; in two where both do not fit."""
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
@@ -68,10 +69,9 @@ class FactRow(Painted):
         """Allow any width."""
         return QSize(0, self._line())
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         """Draw label and value."""
         theme = self.theme
-        painter = QPainter(self)
         font = theme.font(_TEXT_PX)
         metrics = QFontMetricsF(font)
         painter.setFont(font)

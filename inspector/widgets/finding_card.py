@@ -57,6 +57,7 @@ class Finding(Painted):
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(palette, parent)
         self._view: FindingView | None = None
+        self.ground = ""  # a plate whose tint is its severity's
         self.text = QLabel(self)
         self.text.setTextFormat(Qt.TextFormat.RichText)
         self.text.setWordWrap(True)

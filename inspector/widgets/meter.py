@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFocusEvent, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from inspector.views import RateView
 from inspector.widgets.drawing import draw_text, mirrored, rounded_ends
-from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.palette import Palette
+from inspector.widgets.pictured import Pictured
 from inspector.widgets.text import basis_sentence, fill, number, percent, rate, rough, tip, unbroken
 
 __all__ = ["GaugeMarks", "RateMeter", "gauge_marks"]
@@ -59,7 +60,7 @@ def gauge_marks(view: RateView) -> GaugeMarks:
     )
 
 
-class RateMeter(Painted):
+class RateMeter(Pictured):
     """Draws itself whole, so that a new rate is one small repaint and no layout."""
 
     def __init__(
@@ -171,10 +172,9 @@ class RateMeter(Painted):
         QToolTip.hideText()
         self.update()
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         """Draw name, figure, gauge and note."""
         theme = self.theme
-        painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         width = float(self.width())
         y = 0.0

@@ -59,6 +59,7 @@ class InspectorPanel(QScrollArea):
         self._findings_first = False
         self._loader = PlotLoader(self)
         self.setObjectName("inspectorPanel")
+        self.ground = "panel"  # of the window's right column; see `Pictured`
         self.setProperty("kind", "plain")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)

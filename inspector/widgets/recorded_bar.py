@@ -23,6 +23,7 @@ class RecordedBar(Painted):
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(palette, parent)
+        self.ground = "notice_fill"
         weight = QFont.Weight.DemiBold
         self.title = WrappedText(palette, self, size_px=12.5, token="accent", weight=weight)
         self.text = WrappedText(palette, self, token="dim")

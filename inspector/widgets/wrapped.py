@@ -6,10 +6,11 @@ The panel's lines change with every token; a label would have the whole column l
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.palette import Palette
+from inspector.widgets.pictured import Pictured
 from inspector.widgets.text import unbroken
 
 __all__ = ["WrappedText"]
@@ -17,7 +18,7 @@ __all__ = ["WrappedText"]
 _WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
-class WrappedText(Painted):
+class WrappedText(Pictured):
     """Plain text of one size and colour; takes no room while it is empty.
 
     `reserve` keeps room for the longest of several texts, so that what is below does not jump
@@ -99,9 +100,8 @@ class WrappedText(Painted):
         """Allow any width."""
         return QSize(0, self._line())
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         """Draw the text, on the side where its reading begins."""
-        painter = QPainter(self)
         painter.setFont(self._font())
         painter.setPen(self.theme.colour(self._token))
         side = Qt.AlignmentFlag.AlignRight if self.is_mirrored else Qt.AlignmentFlag.AlignLeft

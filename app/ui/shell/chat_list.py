@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.icons import draw_icon
 from app.ui.painted_list import Index, PaintedList, leading_side, paint_ground
+from app.ui.row_pictures import RowPictures
 from app.ui.shell.chat_list_model import ENTRY_ROLE, ChatListModel
 from app.ui.shell.views import ChatEntry
 from app.ui.theme import ThemeManager
@@ -47,6 +48,7 @@ class _ChatDelegate(QStyledItemDelegate):
         super().__init__(view)
         self._themes = themes
         self._view = view
+        self._pictures = RowPictures("panel")  # what the sidebar lies on
         self.measure()
 
     def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -61,13 +63,26 @@ class _ChatDelegate(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry: ChatEntry | None = index.data(ENTRY_ROLE)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if entry is None:
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             self._paint_group(painter, option, str(index.data()))
-        else:
-            self._paint_chat(painter, option, entry)
-        painter.restore()
+            painter.restore()
+            return
+        # Numbers, not flags: each "&" or "|" of flags costs as much as a short text.
+        state = option.state.value
+        is_open = entry.key == self._view.open_key
+        hovered = bool(state & _HOVERED)
+        focused = bool(state & _SELECTED) and self._view.hasFocus()
+        self._pictures.paint(
+            painter,
+            option.rect,
+            self._themes.theme,
+            (entry.title, entry.pinned, entry.answering, is_open, hovered, focused),
+            lambda inner, rect: self._paint_chat(
+                inner, rect, option, entry, is_open=is_open, hovered=hovered, focused=focused
+            ),
+        )
 
     def _paint_group(self, painter: QPainter, option: QStyleOptionViewItem, title: str) -> None:
         theme = self._themes.theme
@@ -81,18 +96,22 @@ class _ChatDelegate(QStyledItemDelegate):
         )
 
     def _paint_chat(
-        self, painter: QPainter, option: QStyleOptionViewItem, entry: ChatEntry
+        self,
+        painter: QPainter,
+        rect: QRect,
+        option: QStyleOptionViewItem,
+        entry: ChatEntry,
+        *,
+        is_open: bool,
+        hovered: bool,
+        focused: bool,
     ) -> None:
         theme = self._themes.theme
-        is_open = entry.key == self._view.open_key
-        # Numbers, not flags: each "&" or "|" of flags costs as much as a short text.
-        state = option.state.value
-        hovered = bool(state & _HOVERED)
-        focused = bool(state & _SELECTED) and self._view.hasFocus()
-        box = QRectF(option.rect).adjusted(1, 1, -1, -1)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(rect).adjusted(1, 1, -1, -1)
         paint_ground(painter, theme, box, 7, raised=is_open, hovered=hovered, ringed=focused)
 
-        text = option.rect.adjusted(theme.px(8), 0, -theme.px(8), 0)
+        text = rect.adjusted(theme.px(8), 0, -theme.px(8), 0)
         mirrored = option.direction == Qt.LayoutDirection.RightToLeft
         if entry.answering or entry.pinned:
             side = theme.px(12)

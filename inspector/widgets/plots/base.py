@@ -25,6 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from inspector.widgets.palette import Painted, Palette
+from inspector.widgets.plots.chart import Chart
 from inspector.widgets.text import tip
 
 __all__ = ["BasePlot", "curve", "dashed", "solid"]
@@ -80,7 +81,7 @@ class BasePlot(Painted):
         self._last = (1.0, 1.0)
         self._axes_set: tuple[object, ...] | None = None
         self._cross: float | None = None
-        self._chart = pg.PlotWidget(self, background=None)
+        self._chart = Chart(palette, self)
         self._chart.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._chart.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._chart.setStyleSheet("background: transparent;")
