@@ -15,6 +15,7 @@ import pytest
 
 from app.paths import DATA_DIR_VARIABLE, Paths, default_paths, starter_model
 from tests.coverage import WATCH
+from tests.helpers.patience import PATIENCE_S, PatientBot
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,6 +33,12 @@ def paths(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     return found
 
 
+@pytest.fixture
+def qtbot(qapp: object, request: pytest.FixtureRequest) -> PatientBot:
+    """The usual one, which waits longer: a machine that is busy is no fault of the program."""
+    return PatientBot(request)
+
+
 @pytest.fixture(scope="session")
 def starter() -> Path:
     """The real model that the ``starter`` extra installs."""
@@ -46,7 +53,7 @@ def no_child_left() -> Iterator[None]:
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     yield
     left = [c for c in psutil.Process().children(recursive=True) if c.pid not in before]
-    _gone, alive = psutil.wait_procs(left, timeout=5)
+    _gone, alive = psutil.wait_procs(left, timeout=PATIENCE_S)
     for child in alive:
         child.kill()
     assert not alive, f"child processes left running: {alive}"

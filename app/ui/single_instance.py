@@ -20,6 +20,8 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 __all__ = ["SingleInstance"]
 
 _WAIT_MS = 1500
+# Who takes the connection is alive, and may be busy: a window that opens a model on a slow machine.
+_ANSWER_MS = 15_000
 _MAX_BYTES = 64 * 1024
 _MAX_PATH_BYTES = 100  # of a socket: 104 on macOS, 108 on Linux
 
@@ -51,7 +53,7 @@ class SingleInstance(QObject):
             return False
         socket.write(json.dumps({"model": model}).encode("utf-8") + b"\n")
         socket.waitForBytesWritten(_WAIT_MS)
-        answered = socket.waitForReadyRead(_WAIT_MS)
+        answered = socket.waitForReadyRead(_ANSWER_MS)
         socket.disconnectFromServer()
         return bool(answered)
 

@@ -43,9 +43,16 @@ class WarmUp(QObject):
 
     finished = Signal()
 
-    def __init__(self, steps: Iterator[Step], parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        steps: Iterator[Step],
+        parent: QObject | None = None,
+        *,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         super().__init__(parent)
         self._steps = steps
+        self._clock = clock
         self.longest_s = 0.0
         self._is_stopped = True
         self._task: tasks.Task[object] | None = None
@@ -72,7 +79,7 @@ class WarmUp(QObject):
 
     @Slot()
     def _go_on(self) -> None:
-        begun = time.perf_counter()
+        begun = self._clock()
         for step in self._steps:
             work = step()
             if callable(work):
@@ -80,12 +87,12 @@ class WarmUp(QObject):
                 self._task = tasks.run(work, self._on_work_done, None, self)
                 break
             # A step may have ended the program, which stops this.
-            if self._is_stopped or time.perf_counter() - begun >= _SLICE_S:
+            if self._is_stopped or self._clock() - begun >= _SLICE_S:
                 break
         else:
             self.stop()
             self.finished.emit()
-        self.longest_s = max(self.longest_s, time.perf_counter() - begun)
+        self.longest_s = max(self.longest_s, self._clock() - begun)
 
     def _on_work_done(self, _result: object) -> None:
         self._timer.start()

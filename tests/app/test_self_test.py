@@ -13,6 +13,7 @@ import pytest
 from app import self_test
 from app.paths import DATA_DIR_VARIABLE, Paths
 from resources.loader import read_bytes
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 
@@ -29,7 +30,7 @@ def test_the_model_is_the_one_that_its_recipe_makes(tmp_path: Path) -> None:
 def test_every_check_passes_and_prints_one_line_and_nothing_else(paths: Paths) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "app", "self-test"],
-        capture_output=True, text=True, timeout=150, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
@@ -42,7 +43,7 @@ def test_every_check_passes_and_prints_one_line_and_nothing_else(paths: Paths) -
 def test_one_check_as_json() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "app", "self-test", "--only", "database", "--json"],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     (check,) = json.loads(done.stdout)["checks"]
     assert check["name"] == "database"

@@ -29,6 +29,7 @@ from gguf_tools.plan import Plan, make_plan
 from gguf_tools.quantize import MADE_BY_KEY, QUANT_TYPES, QuantizeRequest, quant_type
 from gguf_tools.settings import LoadSettings
 from tests.helpers.gguf_bytes import GgufBuilder
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import TinyModel, tiny_builder, write_tiny_model
 
 _WIDE = TinyModel(embedding=256, heads=4, head_length=64, feed_forward=512)
@@ -228,9 +229,9 @@ def test_a_cancel_leaves_nothing(starter: Path, tmp_path: Path) -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert began.wait(60)
+    assert began.wait(PATIENCE_S)
     maker.cancel()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert [failure.why for failure in failures] == ["cancelled"]
     assert _names(tmp_path) == set()
@@ -268,14 +269,14 @@ def test_a_program_that_is_killed_leaves_nothing(starter: Path, tmp_path: Path) 
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not list(tmp_path.glob("out.gguf.*.part")) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert list(tmp_path.glob("out.gguf.*.part"))
     children = psutil.Process(program.pid).children()
     program.kill()
     program.wait()
-    _gone, alive = psutil.wait_procs(children, timeout=10)
+    _gone, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
     assert not alive
     assert _names(tmp_path) <= {"data"}
 

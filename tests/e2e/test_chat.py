@@ -380,5 +380,5 @@ def test_a_reply_that_ends_while_its_chat_is_being_opened_is_shown_whole(
     program.until(lambda: program.app.engine.state.status == "ready")
     program.qtbot.wait(100)
     held.set()
-    program.until(lambda: len(controller.path) == 2 and program.is_answered, 5000)
+    program.until(lambda: len(controller.path) == 2 and program.is_answered)
     assert program.texts() == ["Hello", "Good day to you."]

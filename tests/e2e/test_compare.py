@@ -48,7 +48,7 @@ def _run(program: Program) -> None:
     compare = program.app.compare
     compare.start("Name three colours.")
     assert compare.is_running
-    program.until(lambda: not compare.is_running, 120_000)
+    program.until(lambda: not compare.is_running)
 
 
 def test_variants_answer_are_measured_kept_and_opened_again(
@@ -140,7 +140,7 @@ def test_another_reference_has_figures_after_another_run(
     compare.page.notices.bar("run").buttons()[0].click()
     assert compare.is_running
     assert compare.page.notices.notices() == []
-    program.until(lambda: not compare.is_running, 120_000)
+    program.until(lambda: not compare.is_running)
     record = compare.record
     assert record is not None
     assert record.reference == 1
@@ -171,7 +171,7 @@ def test_one_variant_is_measured_again_by_its_menu(open_program: Open, variants:
     next(item for item in menu.actions() if item.text() == "Measure this one again").trigger()
     menu.deleteLater()
     assert compare.is_running
-    program.until(lambda: not compare.is_running, 120_000)
+    program.until(lambda: not compare.is_running)
     after = compare.record
     assert after is not None
     assert after.variants[0] == before.variants[0]
@@ -222,7 +222,7 @@ def test_stop_ends_it_and_keeps_what_is_known(open_program: Open, variants: list
     compare = program.app.compare
     _open(program, variants)
     compare.start("Name three colours.")
-    program.until(lambda: bool(compare.run.answers), 60_000)
+    program.until(lambda: bool(compare.run.answers))
     compare.stop()
     program.until(lambda: not compare.is_running)
     assert compare.record is not None
@@ -234,7 +234,7 @@ def test_close_in_the_middle_leaves_no_engine(open_program: Open, variants: list
     program = open_program().ready()
     _open(program, variants)
     program.app.compare.start("Name three colours.")
-    program.until(lambda: bool(program.app.compare.run.phases), 60_000)
+    program.until(lambda: bool(program.app.compare.run.phases))
     program.close()  # `no_child_left` looks for engines
 
 
@@ -298,7 +298,7 @@ def test_a_message_waits_until_the_comparison_ends(
     _press(program, "wait")
     assert "begins when the comparison ends" in _measuring(program)
     compare = program.app.compare
-    program.until(lambda: not compare.is_running, 120_000)
+    program.until(lambda: not compare.is_running)
     assert compare.record is not None
     assert [item.disturbed for item in compare.record.variants] == [False, False]
     program.until(lambda: len(program.app.controller.path) == 2)
@@ -347,7 +347,7 @@ def test_every_way_to_begin_a_turn_asks_while_a_comparison_measures(
     _turns(program, chat)["edit"]()
     _press(program, "wait")
     program.app.controller.new_chat()  # it is waited for in whatever chat one looks at meanwhile
-    program.until(lambda: not compare.is_running, 120_000)
+    program.until(lambda: not compare.is_running)
     assert compare.record is not None
     assert [item.disturbed for item in compare.record.variants] == [False, False]
     conversation = chat[0].conversation_id
@@ -387,7 +387,7 @@ def test_a_message_sent_anyway_marks_what_was_measured(
     _press(program, "anyway")
     program.until(lambda: len(program.app.controller.path) == 2)
     compare = program.app.compare
-    program.until(lambda: not compare.is_running, 120_000)
+    program.until(lambda: not compare.is_running)
     assert compare.record is not None
     assert any(item.disturbed for item in compare.record.variants)
     (key,) = compare.page.notices.notices()

@@ -82,8 +82,8 @@ def test_who_types_without_a_pause_loses_seconds_at_most(
     begun_s = time.monotonic()
     text = ""
     while not _new_draft(paths):
-        assert time.monotonic() - begun_s < 20
         text += "x"
+        assert len(text) < 200  # a key in a tenth of a second, or longer where it is busy
         program.app.window.chat.composer.set_text(text)
         program.qtbot.wait(100)
     assert time.monotonic() - begun_s > 1.0  # not at every key

@@ -17,6 +17,7 @@ from app.data.conversations import ConversationStore
 from app.paths import Paths
 from app.ui.single_instance import SingleInstance
 from tests.app.engine.conftest import FakeScript
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.window import Program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def test_killed_window_loses_at_most_a_second_of_a_reply(
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
     assert not alive  # the worker ends with its window
 
     store = ConversationStore(paths.store, read_only=True)
@@ -130,7 +131,7 @@ def test_a47_second_start_hands_its_file_over(
     assert first.listen()
     other = _python("-m", "app", str(model), QT_QPA_PLATFORM="offscreen")
     program.until(lambda: program.app.engine.state.path == str(model))
-    _, errors = other.communicate(timeout=20)
+    _, errors = other.communicate(timeout=PATIENCE_S)
     assert other.returncode == 0
     assert "open already" in errors
     first.close()
@@ -194,9 +195,9 @@ def test_logout_keeps_the_draft_of_a_new_chat_and_ends_the_engine(
     assert process.stdout.readline().strip() == "ready"
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
     process.communicate()
-    _, alive = psutil.wait_procs(children, timeout=5)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
     assert not alive
     program = open_program(model)
     assert program.app.window.chat.composer.text() == "half a thought"

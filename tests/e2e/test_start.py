@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
 from app.ui.later import is_made
 from tests.app.engine.conftest import FakeScript
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.start_child import BEGUN, NO_MODEL, OPEN
 from tests.helpers.window import Program
 
@@ -107,7 +108,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if "propagateSizeHints" not in line]

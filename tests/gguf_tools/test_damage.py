@@ -6,7 +6,6 @@ import os
 import random
 import socket
 import struct
-import time
 from pathlib import Path
 
 import psutil
@@ -17,6 +16,7 @@ from gguf_tools.header import HeaderError, open_header
 from tests.helpers.gguf_bytes import pack_string
 from tests.helpers.header_files import problem_of, raw_file, small_model
 from tests.helpers.tiny_gguf import tiny_builder, write_tiny_model
+from tests.helpers.work import within_calls
 
 HUGE = 1 << 63
 
@@ -49,9 +49,7 @@ HUGE = 1 << 63
 def test_endless_claims_are_refused_at_once(tmp_path: Path, data: bytes) -> None:
     path = raw_file(tmp_path, data)
     before = psutil.Process().memory_info().rss
-    started = time.perf_counter()
-    assert problem_of(path) in {"damaged", "truncated"}
-    assert time.perf_counter() - started < 1.0
+    assert within_calls(1_000, lambda: problem_of(path)) in {"damaged", "truncated"}
     assert psutil.Process().memory_info().rss - before < 64 << 20
 
 
@@ -142,12 +140,10 @@ def test_a_file_short_of_one_byte_is_incomplete(tmp_path: Path) -> None:
 
 
 def _survives(path: Path) -> None:
-    started = time.perf_counter()
     try:
-        read_facts(path)
+        within_calls(20_000, lambda: read_facts(path))
     except HeaderError:
         pass
-    assert time.perf_counter() - started < 0.25  # 50 ms on a quiet machine
 
 
 def test_cut_anywhere(tmp_path: Path) -> None:

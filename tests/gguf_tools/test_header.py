@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.helpers.gguf_bytes import GgufBuilder
 from tests.helpers.header_files import small_model
 from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.tiny_gguf import TinyModel, tiny_builder, write_tiny_model
+from tests.helpers.work import within_calls
 
 # --- A01: large vocabularies
 
@@ -27,12 +27,10 @@ def test_hyperparameters_behind_a_large_vocabulary(tmp_path: Path) -> None:
     out.keys += ShapeModel(layers=4).builder().keys[1:]
     out.tensors = ShapeModel(layers=4).builder().tensors
     path = out.write(tmp_path / "large.gguf")
-    started = time.perf_counter()
-    facts = read_facts(path)
-    elapsed = time.perf_counter() - started
+    # Nothing is made of the values that nobody asked for.
+    facts = within_calls(count // 8, lambda: read_facts(path))
     assert (facts.layers, facts.context_length, facts.heads) == (4, 131072, 32)
     assert facts.vocab_size == count
-    assert elapsed < 1.0
     assert facts.header.array_length("tokenizer.ggml.tokens") == count
 
 
@@ -115,9 +113,8 @@ def test_template_is_read_and_never_run(tmp_path: Path) -> None:
     loop = "{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}"
     builder = small_model().text("tokenizer.chat_template", loop)
     builder.text("tokenizer.chat_template.tool_use", evil)
-    started = time.perf_counter()
-    facts = read_facts(builder.write(tmp_path / "m.gguf"))
-    assert time.perf_counter() - started < 0.5
+    path = builder.write(tmp_path / "m.gguf")
+    facts = within_calls(20_000, lambda: read_facts(path))
     assert facts.chat_template
     assert facts.header.text("tokenizer.chat_template.tool_use") == evil
 

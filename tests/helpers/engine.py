@@ -28,8 +28,6 @@ from app.engine.qt_client import EngineProcess
 
 __all__ = ["BlockingDriver", "Driver", "QtDriver", "answer_of", "chat", "generate", "turn"]
 
-_WAIT_MS = 60_000
-
 
 class Driver(Protocol):
     """A worker and what was asked of it."""
@@ -95,7 +93,7 @@ class QtDriver:
         self.engine.message.connect(self._heard.append)
         self.engine.notice.connect(self.notices.append)
         self.engine.start()
-        qtbot.waitUntil(lambda: self.engine.state.hello is not None, timeout=_WAIT_MS)
+        qtbot.waitUntil(lambda: self.engine.state.hello is not None)
 
     @property
     def pid(self) -> int:
@@ -119,7 +117,7 @@ class QtDriver:
 
     def receive(self, request_id: int) -> Iterator[EngineMessage]:
         for seen in itertools.count():
-            self.qtbot.waitUntil(lambda seen=seen: len(self._heard) > seen, timeout=_WAIT_MS)
+            self.qtbot.waitUntil(lambda seen=seen: len(self._heard) > seen)
             message = self._heard[seen]
             if getattr(message, "id", None) == request_id:
                 yield message
@@ -130,7 +128,7 @@ class QtDriver:
         if self._closed:
             return
         self._closed = True
-        with self.qtbot.waitSignal(self.engine.closed, timeout=_WAIT_MS):
+        with self.qtbot.waitSignal(self.engine.closed):
             self.engine.close()
         self.engine.deleteLater()
 

@@ -17,7 +17,6 @@ from app.ui.application import Application
 
 __all__ = ["Program"]
 
-_WAIT_MS = 30_000
 T = TypeVar("T")
 
 
@@ -32,9 +31,9 @@ class Program:
         self.app.window.show()
         self._open = True
 
-    def until(self, done: Any, timeout_ms: int = _WAIT_MS) -> None:
+    def until(self, done: Any) -> None:
         """Let the window run until something is so."""
-        self.qtbot.waitUntil(done, timeout=timeout_ms)
+        self.qtbot.waitUntil(done)
 
     def ready(self) -> Program:
         """Wait for a loaded model."""
@@ -98,7 +97,7 @@ class Program:
         if not self._open:
             return
         self._open = False
-        with self.qtbot.waitSignal(self.app.engine.closed, timeout=_WAIT_MS):
+        with self.qtbot.waitSignal(self.app.engine.closed):
             self.app.window.close()
         self.app.release()
         self.app.deleteLater()

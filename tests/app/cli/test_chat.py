@@ -11,6 +11,7 @@ from app.cli import run
 from app.cli.chat import choose_model
 from app.data.state import StateFile
 from app.paths import Paths
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import write_tiny_model
 
 
@@ -30,7 +31,7 @@ def test_bytes_that_are_not_utf8_are_replaced_and_said(source: str, model: Path)
         check=False,
         input=b"" if source == "argument" else said + b"\n",
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         env=os.environ | {"PYTHONUTF8": "1"},
     )
     assert done.returncode == 0, done.stderr

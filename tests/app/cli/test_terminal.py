@@ -15,6 +15,7 @@ from app.cli import run
 from app.cli.terminal import for_stream, json_line, shown, well_formed
 from app.data.conversations import ConversationStore
 from app.paths import DATA_DIR_VARIABLE, Paths
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 EVIL = "a\x1b]0;b\x07\x9b2J\u202ec\rd"
@@ -24,7 +25,9 @@ HARMLESS = "a\\x1b]0;b\\x07\\x9b2J\\u202ec\\rd"
 def _plimsoll(*arguments: str | bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
     command: list[str | bytes] = [sys.executable, "-m", "app", *arguments]
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run(command, check=False, stderr=subprocess.PIPE, timeout=60, **options)
+    return subprocess.run(
+        command, check=False, stderr=subprocess.PIPE, timeout=PATIENCE_S, **options
+    )
 
 
 def test_control_characters_are_spelt_out() -> None:

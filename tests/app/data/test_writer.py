@@ -10,6 +10,7 @@ import pytest
 from app.data.conversations import ConversationStore
 from app.data.errors import StoreUnavailable, UnknownId
 from app.data.writer import StoreThread
+from tests.helpers.patience import PATIENCE_S
 
 WAIT_S = 30
 
@@ -93,7 +94,7 @@ thread = StoreThread(Path(sys.argv[1]))
 for n in range(200):
     thread.submit(lambda s: s.create(f"chat"))
 """
-    subprocess.run([sys.executable, "-c", program, str(store_path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program, str(store_path)], check=True, timeout=PATIENCE_S)
     store = ConversationStore(store_path)
     assert len(store.list_all()) == 200
     store.close()

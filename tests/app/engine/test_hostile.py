@@ -36,6 +36,7 @@ from tests.helpers.hostile_lines import (
     scripted_worker,
 )
 from tests.helpers.hostile_templates import attack_templates
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the mad worker needs select")
@@ -56,7 +57,7 @@ def test_a_mad_worker_is_an_error_of_one_sentence(tmp_path: Path) -> None:
 def test_a_mad_worker_is_a_loss_of_one_sentence(tmp_path: Path, qtbot: Any) -> None:
     def until(done: Any) -> bool:
         try:
-            qtbot.waitUntil(done, timeout=30_000)
+            qtbot.waitUntil(done)
         except AssertionError:  # pytest-qt's own has no name of its own
             return False
         return True
@@ -86,12 +87,12 @@ def test_a_garbled_answer_ends_the_load_that_waits_for_it(tmp_path: Path, qtbot:
         engine.message.connect(failed.append)
         engine.start()
         request_id = engine.load("/m.gguf", LoadOptions())
-        qtbot.waitUntil(lambda: engine.state.status == "lost", timeout=30_000)
+        qtbot.waitUntil(lambda: engine.state.status == "lost")
         assert [(item.id, type(item)) for item in failed] == [(request_id, Failed)]
         assert failed[0].message == engine.state.sentence
         assert "sent something unreadable while loading the model" in engine.state.sentence
         assert notices == []  # not one a line
-        with qtbot.waitSignal(engine.closed, timeout=30_000):
+        with qtbot.waitSignal(engine.closed):
             engine.close()
         engine.deleteLater()
 
@@ -104,11 +105,11 @@ def test_a_worker_of_another_version_ends_the_load_that_waits(tmp_path: Path, qt
         engine.message.connect(failed.append)
         engine.start()
         request_id = engine.load("/m.gguf", LoadOptions())
-        qtbot.waitUntil(lambda: bool(failed), timeout=30_000)
+        qtbot.waitUntil(lambda: bool(failed))
         assert failed[0].id == request_id
         assert "another version" in failed[0].message
         assert engine.state.sentence == failed[0].message
-        with qtbot.waitSignal(engine.closed, timeout=30_000):
+        with qtbot.waitSignal(engine.closed):
             engine.close()
         engine.deleteLater()
 
@@ -135,7 +136,7 @@ def test_a_file_whose_name_is_no_text_is_told_from_the_command_line(tmp_path: Pa
         [os.fsencode(sys.executable), b"-m", b"app", b"chat", name, b"-p", b"hi"],
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 4
     assert b"rename the file" in done.stderr

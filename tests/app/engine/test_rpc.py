@@ -7,7 +7,6 @@ import re
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from app.engine import rpc
 from app.engine.rpc import PROTOCOL, look_at, look_at_all
 from tests.helpers.network import Network
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.rpc_server import free_port, rpc_server
 
 MIB = 1 << 20
@@ -127,12 +127,33 @@ def test_a_slow_network_is_measured_as_such(server: str) -> None:
     assert found.round_trip_s >= 0.02
     assert found.link_bytes_per_s is not None
     assert 5e6 < found.link_bytes_per_s < 21e6
-    # The network's time is not the device's.
-    near = look_at(server).devices[0].bandwidth_bytes_per_s
-    far = found.devices[0].bandwidth_bytes_per_s
-    assert near is not None
-    assert far is not None
+
+
+def test_the_networks_time_is_not_the_devices(server: str) -> None:
+    # What else runs makes a device slower for a while: the best of some looks is its own.
+    with Network(server, delay_s=0.01, bytes_per_s=20e6) as network:
+        far = max(_device_rate(network.endpoint) for _ in range(3))
+    near = max(_device_rate(server) for _ in range(3))
     assert 0.2 < far / near < 5
+
+
+def _device_rate(endpoint: str) -> float:
+    rate = look_at(endpoint).devices[0].bandwidth_bytes_per_s
+    assert rate is not None
+    return rate
+
+
+def test_what_else_runs_makes_no_network_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, took_s = 0.0, iter([0.9, 0.5, 0.04, 0.7, *[0.6] * 21])
+
+    class Line:
+        def call(self, *_request: object) -> None:
+            nonlocal now_s
+            now_s += next(took_s)
+
+    monkeypatch.setattr(rpc, "_MEASURE_S", 60.0)
+    monkeypatch.setattr("app.engine.rpc.time.perf_counter", lambda: now_s)
+    assert rpc._round_trip(Line()) == pytest.approx(0.04)  # type: ignore[arg-type]
 
 
 def test_nobody_there() -> None:
@@ -153,11 +174,9 @@ def test_a_server_that_another_program_uses(server: str, monkeypatch: pytest.Mon
     host, port = server.split(":")
     with socket.create_connection((host, int(port)), timeout=5) as first:
         rpc._Line(first).call(14, bytes(24), 28)
-        started_s = time.monotonic()
         found = look_at(server)
-        assert time.monotonic() - started_s < 5
     assert "another program uses it" in found.problem
-    monkeypatch.setattr(rpc, "_ANSWER_S", 5.0)
+    monkeypatch.setattr(rpc, "_ANSWER_S", PATIENCE_S)
     assert look_at(server, measure=False).problem == ""  # free again
 
 
@@ -187,13 +206,19 @@ def test_what_is_no_usable_server_says_why(
 def test_all_are_asked_at_once_and_answered_in_order(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rpc, "_ANSWER_S", 1.0)
+    for limit in ("_ANSWER_S", "_LOOK_S"):
+        monkeypatch.setattr(rpc, limit, PATIENCE_S)
+    all_asked = threading.Barrier(3)
+
+    def hang_up_when_all_are_asked(stream: socket.socket) -> None:
+        _take(stream, 33)
+        all_asked.wait(PATIENCE_S)
+
     with contextlib.ExitStack() as stack:
-        silent = [stack.enter_context(_listening(lambda stream: time.sleep(3))) for _ in range(3)]
-        started_s = time.monotonic()
-        found = look_at_all([silent[0], server, *silent[1:]], measure=False)
-        assert time.monotonic() - started_s < 2.5
-    assert [item.endpoint for item in found] == [silent[0], server, *silent[1:]]
+        others = [stack.enter_context(_listening(hang_up_when_all_are_asked)) for _ in range(3)]
+        found = look_at_all([others[0], server, *others[1:]], measure=False)
+    assert not all_asked.broken
+    assert [item.endpoint for item in found] == [others[0], server, *others[1:]]
     assert [bool(item.problem) for item in found] == [True, False, True, True]
     assert look_at_all(()) == ()
 
@@ -206,12 +231,12 @@ def test_a_name_server_that_is_silent_holds_nobody_up(
 
     def look_up(host: str, *rest: object) -> object:
         if host == "slow.invalid":
-            slow.wait(30)
+            slow.wait(PATIENCE_S)
         return real(host, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setattr(rpc, "_LOOK_S", 1.0)
+    monkeypatch.setattr(rpc, "_LOOK_S", 6.0)
     found = look_at_all(["slow.invalid:1", server], measure=False)
     slow.set()
-    assert "looked up for 1 s without an answer" in found[0].problem
+    assert "looked up for 6 s without an answer" in found[0].problem
     assert found[1].problem == ""

@@ -13,6 +13,7 @@ import pytest
 
 from app.engine.templates.errors import TemplateError
 from app.engine.templates.renderer import TemplateRenderer, argv
+from tests.helpers.patience import PATIENCE_S
 
 MEBIBYTE = 1024**2
 
@@ -182,7 +183,7 @@ def test_a_child_that_dies_is_replaced(renderer: TemplateRenderer) -> None:
     assert renderer.pid is not None
     child = psutil.Process(renderer.pid)
     child.kill()
-    child.wait(5)
+    child.wait(PATIENCE_S)
     assert renderer.render("fine", {}) == "fine"
 
 
@@ -203,7 +204,7 @@ def test_closing_ends_the_child_even_while_it_renders() -> None:
     while not psutil.Process(pid).cpu_times().user > 0.2:
         waiting.join(0.01)
     renderer.close()
-    waiting.join(10)
+    waiting.join(PATIENCE_S)
     assert kinds == ["memory"]
     renderer.close()
     assert renderer.pid is None
@@ -219,12 +220,12 @@ def test_calls_of_several_threads_do_not_mix(renderer: TemplateRenderer) -> None
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     assert results == {n: [str(n)] * 20 for n in range(4)}
 
 
 def test_the_child_ends_with_its_input() -> None:
-    done = subprocess.run(argv(), input=b"", capture_output=True, timeout=30, check=False)
+    done = subprocess.run(argv(), input=b"", capture_output=True, timeout=PATIENCE_S, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\x00\x00\x00\x01R", b"")
 
 
@@ -253,7 +254,7 @@ def test_the_child_loads_no_heavy_module() -> None:
         "heavy = {'PySide6', 'llama_cpp', 'numpy', 'msgspec', 'psutil'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
 
 
 def test_it_is_found_from_any_folder(

@@ -138,7 +138,7 @@ def test_window_side_restarts_after_an_illegal_instruction_in_prefill(driver: Qt
 
 def test_asking_an_engine_that_has_just_died_fails_and_it_stays_lost(driver: QtDriver) -> None:
     os.kill(driver.pid, signal.SIGKILL)
-    driver.qtbot.waitUntil(lambda: driver.engine.state.status == "lost", timeout=30_000)
+    driver.qtbot.waitUntil(lambda: driver.engine.state.status == "lost")
     request_id = driver.engine.generate("c", chat("hello"), generate(driver, chat("x")).sampling)
     (failed,) = driver.receive(request_id)
     assert isinstance(failed, Failed)

@@ -37,7 +37,7 @@ def test_cycles_are_collected_between_events(collector: Collector, qtbot: QtBot)
     watched = weakref.ref(_Knot())
     assert watched() is not None
     kept = [[] for _ in range(5000)]  # type: ignore[var-annotated]
-    qtbot.waitUntil(lambda: watched() is None, timeout=2000)
+    qtbot.waitUntil(lambda: watched() is None)
     del kept
 
 
@@ -52,7 +52,7 @@ def test_a_burst_of_data_is_not_looked_at(collector: Collector, qtbot: QtBot) ->
     data = [[number] for number in range(100_000)]
     gc.callbacks.append(note)
     try:
-        qtbot.waitUntil(lambda: bool(looked), timeout=3000)
+        qtbot.waitUntil(lambda: bool(looked))
     finally:
         gc.callbacks.remove(note)
     assert looked[0] < 10_000
@@ -77,7 +77,7 @@ def test_data_that_came_in_parts_is_not_looked_at_either(
 
     gc.callbacks.append(note)
     try:
-        qtbot.waitUntil(lambda: gc.get_freeze_count() > 50_000, timeout=3000)
+        qtbot.waitUntil(lambda: gc.get_freeze_count() > 50_000)
     finally:
         gc.callbacks.remove(note)
     assert looked == []

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 # In a process of its own: a version that has the fault ends the process that finds it.
+from tests.helpers.patience import PATIENCE_S
+
 _SCRIPT = """
 import sys
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot
@@ -52,7 +54,11 @@ print("sound")
 
 def test_emitting_keeps_references() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _SCRIPT],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "sound"

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui import tasks
 from app.ui.tasks import Throttle, run
+from tests.helpers.patience import PATIENCE_MS, PATIENCE_S
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_a_parent_that_is_gone_gets_nothing(qtbot: QtBot) -> None:
     got: list[int] = []
 
     def work() -> int:
-        may_end.wait(5)
+        may_end.wait(PATIENCE_S)
         return 1
 
     run(work, got.append, None, parent)
@@ -86,7 +87,7 @@ def test_a_task_outlives_a_caller_that_keeps_no_reference(qtbot: QtBot, parent: 
     gc.collect()
     qtbot.waitUntil(lambda: len(got) == 50)
     assert sorted(got) == list(range(50))
-    assert tasks.end_all(1000)
+    assert tasks.end_all(PATIENCE_MS)
 
 
 def test_at_the_end_nothing_begins_and_nothing_is_delivered(
@@ -100,17 +101,17 @@ def test_at_the_end_nothing_begins_and_nothing_is_delivered(
     def work(number: int) -> int:
         worked.append(number)
         begun.release()
-        release.wait(10)
+        release.wait(PATIENCE_S)
         return number
 
     threads = tasks._pool().maxThreadCount()
     for number in range(threads + 3):
         run(lambda number=number: work(number), got.append, None, parent)  # type: ignore[misc]
     for _ in range(threads):
-        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=PATIENCE_S)
     assert not tasks.end_all(10)  # what runs can't be ended by force
     release.set()
-    assert tasks.end_all(10_000)
+    assert tasks.end_all(PATIENCE_MS)
     assert sorted(worked) == list(range(threads))
     assert not tasks._running
     QCoreApplication.processEvents()
@@ -130,14 +131,14 @@ def test_work_that_outlives_the_program_says_nothing(
     release, ended = threading.Event(), threading.Event()
 
     def work() -> None:
-        release.wait(10)
+        release.wait(PATIENCE_S)
         ended.set()
 
     task = run(work, lambda _none: pytest.fail("delivered"), None, parent)
     shiboken6.delete(task)
     release.set()
-    assert ended.wait(10)
-    assert QThreadPool.globalInstance().waitForDone(10_000)
+    assert ended.wait(PATIENCE_S)
+    assert QThreadPool.globalInstance().waitForDone(PATIENCE_MS)
     assert complaints == []
     assert capfd.readouterr().err == ""
 
@@ -205,7 +206,7 @@ def test_long_tasks_leave_room_for_a_short_one(qtbot: QtBot, parent: QObject) ->
     done: list[str] = []
     ended: list[bool] = []
     for _ in range(3):
-        run(lambda: release.wait(30), ended.append, None, parent)
+        run(lambda: release.wait(PATIENCE_S), ended.append, None, parent)
     run(lambda: "short", done.append, None, parent)
     qtbot.waitUntil(lambda: done == ["short"])
     assert not ended

@@ -4,15 +4,16 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QTimer
 
 from app.ui.warm_up import Step, WarmUp, imports, library
+from tests.helpers.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,23 +33,23 @@ def test_the_window_hears_events_between_steps(qtbot: Any) -> None:
     """Ten steps of 10 ms fit into no slice: other events have their turn after each."""
     heard: list[int] = []
     done: list[int] = []
+    now_s = 0.0
 
     def step() -> None:
-        time.sleep(0.010)
+        nonlocal now_s
+        now_s += 0.010
         done.append(len(heard))
-
-    from PySide6.QtCore import QTimer
 
     timer = QTimer()
     timer.setInterval(0)
     timer.timeout.connect(lambda: heard.append(len(done)))
-    warm_up = WarmUp(iter([step] * 10))
+    warm_up = WarmUp(iter([step] * 10), clock=lambda: now_s)
     timer.start()
     with qtbot.waitSignal(warm_up.finished):
         warm_up.start()
     timer.stop()
     assert set(range(1, 10)) <= set(heard)
-    assert 0.010 <= warm_up.longest_s < 10 * 0.010
+    assert warm_up.longest_s == pytest.approx(0.010)
 
 
 def test_what_is_stopped_does_nothing_more(qtbot: Any) -> None:
@@ -80,22 +81,23 @@ def test_a_step_that_fails_is_told_and_the_others_are_done(qtbot: Any) -> None:
 
 def test_work_is_done_in_a_thread_and_waited_for(qtbot: Any) -> None:
     threads: list[int] = []
+    window_heard = threading.Event()
 
     def work() -> None:
-        time.sleep(0.05)
-        threads.append(threading.get_ident())
+        if window_heard.wait(PATIENCE_S):  # it does while this work goes on
+            threads.append(threading.get_ident())
 
     def steps() -> Iterator[Step]:
         yield lambda: work
         yield lambda: threads.append(threading.get_ident())
 
     warm_up = WarmUp(steps())
+    QTimer.singleShot(0, window_heard.set)
     with qtbot.waitSignal(warm_up.finished):
         warm_up.start()
     assert len(threads) == 2
     assert threads[0] != threading.get_ident()
     assert threads[1] == threading.get_ident()
-    assert warm_up.longest_s < 0.05
 
 
 def test_stopped_while_a_thread_works_it_does_not_go_on(qtbot: Any) -> None:

@@ -73,7 +73,7 @@ def make_panel(qtbot: QtBot, themes: ThemeManager) -> Callable[..., InspectorPan
         panel.resize(width, 1400)
         with qtbot.waitExposed(panel):
             panel.show()
-        qtbot.waitUntil(lambda: panel.growth.plot.plot is not None, timeout=30000)
+        qtbot.waitUntil(lambda: panel.growth.plot.plot is not None)
         qtbot.waitUntil(lambda: panel.speed.plot.plot is not None)
         for _ in range(5):
             QApplication.processEvents()

@@ -19,6 +19,7 @@ from app.ui.theme import ThemeManager
 from inspector.views import CurvePoint, PanelView
 from inspector.widgets.panel import InspectorPanel
 from tests.helpers.panel_samples import CPU, FULL, KIB, LOST, OVER, PLANNED, SAMPLES, SPLIT
+from tests.helpers.patience import PATIENCE_S
 
 MakePanel = Callable[..., InspectorPanel]
 
@@ -216,7 +217,7 @@ def test_plots_come_after_the_panel_and_move_nothing(qtbot: QtBot, themes: Theme
     with qtbot.waitExposed(panel):
         panel.show()
     before = panel.full_height()
-    qtbot.waitUntil(lambda: panel.growth.plot.plot is not None, timeout=30000)
+    qtbot.waitUntil(lambda: panel.growth.plot.plot is not None)
     QApplication.processEvents()
     assert panel.full_height() == before
 
@@ -236,7 +237,11 @@ def test_the_plot_library_is_not_imported_before_the_panel_is_shown() -> None:
         "assert 'pyqtgraph' not in sys.modules and 'numpy' not in sys.modules\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -244,7 +249,7 @@ def test_the_plot_library_is_not_imported_before_the_panel_is_shown() -> None:
 
 def test_views_are_free_of_qt() -> None:
     code = "import sys, inspector.views; assert 'PySide6' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE_S)
     assert done.returncode == 0
 
 
@@ -294,7 +299,7 @@ def test_figures_stand_where_they_stood_while_a_reply_is_written(
 ) -> None:
     """A panel that jumps with each token can't be read: no part moves while figures change."""
     panel = make_panel(SPLIT)
-    qtbot.waitUntil(lambda: panel.growth.plot.plot is not None, timeout=30000)
+    qtbot.waitUntil(lambda: panel.growth.plot.plot is not None)
     panel.set_explains(True)
     assert SPLIT.speed is not None
 

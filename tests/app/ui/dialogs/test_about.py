@@ -33,7 +33,7 @@ def test_licences_open_in_a_text_that_can_be_read_by_keyboard(
     def opened() -> LicencesDialog | None:
         return next((w for w in dialog.findChildren(LicencesDialog) if w.isVisible()), None)
 
-    qtbot.waitUntil(lambda: opened() is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: opened() is not None)
     shown = opened()
     assert shown is not None
     text = shown.text.toPlainText()

@@ -52,7 +52,7 @@ class Page:
 
     def until(self, done: Any) -> None:
         """Let the window run until something is so."""
-        self.qtbot.waitUntil(done, timeout=30_000)
+        self.qtbot.waitUntil(done)
 
     def close(self) -> None:
         """Keep what is kept when the program ends."""

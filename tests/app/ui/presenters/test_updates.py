@@ -88,7 +88,7 @@ def press(presenter: UpdatesPresenter, text: str) -> None:
 def heard(qtbot: QtBot, presenter: UpdatesPresenter) -> QMessageBox:
     """Ask, agree, and return the dialog that tells the answer."""
     presenter.ask()
-    with qtbot.waitSignal(presenter.finished, timeout=10_000):
+    with qtbot.waitSignal(presenter.finished):
         press(presenter, "Ask")
     assert presenter.dialog is not None
     return presenter.dialog

@@ -19,8 +19,6 @@ from gguf_tools.facts import read_facts
 from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.tiny_gguf import write_tiny_model
 
-_WAIT_MS = 60_000
-
 
 @pytest.fixture
 def presenter(qtbot: QtBot, paths: Paths) -> Iterator[VariantPresenter]:
@@ -58,7 +56,7 @@ def test_a_variant_is_made(qtbot: QtBot, presenter: VariantPresenter, paths: Pat
     choose(dialog, "Q8_0")
     target = paths.models / "Tiny-1M-Q8_0.gguf"
     assert Path(dialog.target.text()) == target
-    with qtbot.waitSignal(presenter.made, timeout=_WAIT_MS) as made:
+    with qtbot.waitSignal(presenter.made) as made:
         dialog.start.click()
         assert not dialog.start.isVisible()
     assert made.args == [str(target)]
@@ -68,7 +66,7 @@ def test_a_variant_is_made(qtbot: QtBot, presenter: VariantPresenter, paths: Pat
     # The same again is refused, and what is there stays.
     before = target.read_bytes()
     dialog.start.click()
-    qtbot.waitUntil(lambda: "exists already" in dialog._words.text(), timeout=_WAIT_MS)
+    qtbot.waitUntil(lambda: "exists already" in dialog._words.text())
     assert target.read_bytes() == before
     # From the quantised file another one needs a word of consent.
     dialog.close()
@@ -77,7 +75,7 @@ def test_a_variant_is_made(qtbot: QtBot, presenter: VariantPresenter, paths: Pat
     choose(again, "Q4_0")
     assert not again.start.isEnabled()
     again.allowed.setChecked(True)
-    with qtbot.waitSignal(presenter.made, timeout=_WAIT_MS):
+    with qtbot.waitSignal(presenter.made):
         again.start.click()
 
 
@@ -95,7 +93,7 @@ def test_a_cancelled_variant_leaves_nothing(
     assert presenter.dialog is dialog
     assert dialog.isVisible()
     dialog.close()
-    with qtbot.waitSignal(presenter.told, timeout=_WAIT_MS) as told:
+    with qtbot.waitSignal(presenter.told) as told:
         dialog.stop.click()
     assert told.args == ["Cancelled; nothing was kept.", "info"]
     assert list(paths.models.iterdir()) == []

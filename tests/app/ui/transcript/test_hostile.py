@@ -88,7 +88,7 @@ def test_streams_in_pieces(qtbot: QtBot, view: Transcript, name: str) -> None:
 def test_texts_that_nobody_wrote(qtbot: QtBot) -> None:
     def until(done: Callable[[], bool]) -> bool:
         try:
-            qtbot.waitUntil(done, timeout=30_000)
+            qtbot.waitUntil(done)
         except AssertionError:  # pytest-qt's own has no name of its own
             return False
         return True
@@ -114,5 +114,5 @@ def test_long_message_is_parsed_in_steps(qtbot: QtBot, slow_view: Transcript) ->
     entry = slow_view._flow.find("a")
     assert entry is not None
     assert not entry.is_open
-    qtbot.waitUntil(lambda: seen(slow_view, "1999"), timeout=20_000)
+    qtbot.waitUntil(lambda: seen(slow_view, "1999"))
     assert entry.is_open

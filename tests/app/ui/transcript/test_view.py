@@ -154,13 +154,18 @@ def test_theme_and_text_size_change_at_once(
     assert view.content_height() > height * 1.3
 
 
+def _is_at_rest(view: Transcript) -> bool:
+    """Tell whether nothing is measured and no formula, of another height, is on its way."""
+    return not view._stage._idle.isActive() and not view.formulas._pending
+
+
 def test_a_theme_measures_what_is_on_screen_and_a_text_size_everything(
     qtbot: QtBot, view: Transcript, themes: ThemeManager
 ) -> None:
     view.set_messages(conversation(60))
-    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    qtbot.waitUntil(lambda: _is_at_rest(view))
     view.verticalScrollBar().setValue(0)
-    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    qtbot.waitUntil(lambda: _is_at_rest(view))
     width = view._stage.column.width()
     rows = [row for entry in view._flow.entries.made() for row in entry.rows]
     far = [row for row in rows if row.widget is None and row.measured_width == width]
@@ -168,7 +173,7 @@ def test_a_theme_measures_what_is_on_screen_and_a_text_size_everything(
     height = view.content_height()
     themes.set_mode("light")
     assert all(row.measured_width == width for row in far)
-    qtbot.waitUntil(lambda: not view._stage._idle.isActive())
+    qtbot.waitUntil(lambda: _is_at_rest(view))
     assert view.content_height() == height
     themes.set_text_size(150)
     assert not any(row.measured_width == width for row in far if row.widget is None)

@@ -5,6 +5,7 @@ import threading
 from pytestqt.qtbot import QtBot
 
 from app.ui.transcript.worker import Worker
+from tests.helpers.patience import PATIENCE_S
 
 
 def test_results_arrive_in_order_on_the_windows_thread(qtbot: QtBot) -> None:
@@ -29,11 +30,11 @@ def test_closed_worker_takes_and_tells_nothing(qtbot: QtBot) -> None:
 
     def wait() -> None:
         started.set()
-        go_on.wait(5)
+        go_on.wait(PATIENCE_S)
 
     worker.submit("running", wait)
     worker.submit("queued", threading.get_ident)
-    assert started.wait(5)
+    assert started.wait(PATIENCE_S)
     go_on.set()
     worker.close()
     worker.submit("late", threading.get_ident)
