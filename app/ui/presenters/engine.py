@@ -292,7 +292,7 @@ class EnginePresenter(QObject):
         window.setWindowTitle(f"{title} – Plimsoll" if title else "Plimsoll")
         window.status.set_facts(status_facts(state, self._bandwidth))
         window.actions_by_key["unload_model"].setEnabled(state.model is not None)
-        window.chat.composer.set_unavailable(self._why_not(shown))
+        window.chat.composer.set_unavailable(*self._why_not(shown))
         window.chat.composer.set_elsewhere(elsewhere(state))
         if state.status == "lost":
             self.notices.tell_loss(state)
@@ -315,14 +315,15 @@ class EnginePresenter(QObject):
             return state
         return replace(state, status="loading", path=self._expected)
 
-    def _why_not(self, state: EngineState) -> str | None:
+    def _why_not(self, state: EngineState) -> tuple[str | None, str]:
+        """Return why nothing can be sent, None where it can, and the same in few words."""
         if state.status == "loading":
-            return self.tr("The model is loading; you can write already.")
+            return self.tr("The model is loading; you can write already."), self.tr("Loading…")
         if state.status == "lost":
-            return self.tr("The engine ended; load the model again.")
+            return self.tr("The engine ended; load the model again."), self.tr("The engine ended")
         if state.model is None:
-            return self.tr("Choose a model to chat with.")
-        return None
+            return self.tr("Choose a model to chat with."), self.tr("Choose a model")
+        return None, ""
 
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:

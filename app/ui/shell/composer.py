@@ -21,15 +21,13 @@ from app.ui.look import set_look
 from app.ui.numbers import grouped
 from app.ui.send_keys import SendKey, line_hint, send_name
 from app.ui.shell.bars import Bar
-from app.ui.shell.chip import Chip
+from app.ui.shell.chip_row import ChipRow
 from app.ui.shell.draft_edit import DraftEdit, has_long_line
 from app.ui.shell.draft_figures import draft_figures
 from app.ui.shell.focus import COMPOSER_NAME, hand_focus_on, return_focus
-from app.ui.shell.shrinkable import Shrinkable
 from app.ui.shell.sliced_insert import SlicedInsert
 from app.ui.shell.views import AttachmentChip, Choice, DraftFacts
 from app.ui.theme import ThemeManager
-from inspector.widgets.flow import FlowLayout
 
 __all__ = ["Composer"]
 
@@ -65,20 +63,17 @@ class Composer(QFrame):
         self._themes = themes
         self._generating = False
         self._since_stop = QElapsedTimer()
-        self._unavailable: str | None = None
+        self._unavailable: tuple[str, str] | None = None
         self._blocked = False
         self._elsewhere = ""
-        self._attachments: tuple[AttachmentChip, ...] = ()
         self._offer: Bar | None = None
         self._facts = draft_figures(DraftFacts())
 
         self._edit = DraftEdit(themes, self)
         self._edit.setAccessibleName(self.tr("Message"))
         self._insert = SlicedInsert(self._edit)
-        self._chips = QWidget(self)
-        self._flow = FlowLayout(self._chips)
-        self._chip_room = Shrinkable(self._chips, self)
-        self._chip_room.hide()
+        self._chips = ChipRow(themes, self)
+        self._chips.removed.connect(self.attachment_removed)
         self._attach = QPushButton(self.tr("Attach"), self)
         self._attach.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._attach.setProperty("kind", "flat")
@@ -99,7 +94,7 @@ class Composer(QFrame):
         self._row.addWidget(self._figures, 1)
         self._row.addWidget(self._send)
         self._column = QVBoxLayout(self)
-        self._column.addWidget(self._chip_room)
+        self._column.addWidget(self._chips)
         self._text_row = QHBoxLayout()
         self._text_row.addWidget(self._edit)
         self._column.addLayout(self._text_row)
@@ -164,9 +159,12 @@ class Composer(QFrame):
         self._generating = generating
         self._refresh()
 
-    def set_unavailable(self, reason: str | None) -> None:
-        """Keep drafts from being sent, and say why in place of the figures; None allows it."""
-        self._unavailable = reason
+    def set_unavailable(self, reason: str | None, short: str = "") -> None:
+        """Keep drafts from being sent, and say why in place of the figures; None allows it.
+
+        ``short`` is the reason in few words, for a composer without room for all of it.
+        """
+        self._unavailable = None if reason is None else (reason, short)
         self._refresh()
 
     def set_blocked(self, blocked: bool) -> None:
@@ -193,20 +191,13 @@ class Composer(QFrame):
 
     def set_attachments(self, chips: tuple[AttachmentChip, ...]) -> None:
         """Show the files that go with the message."""
-        if chips == self._attachments:
-            return
-        self._attachments = chips
-        while (item := self._flow.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                hand_focus_on(widget)
-                widget.hide()
-                widget.deleteLater()
-        for chip in chips:
-            widget = Chip(chip, self._themes, self._chips)
-            widget.removed.connect(self.attachment_removed)
-            self._flow.addWidget(widget)
-        self._chip_room.setVisible(bool(chips))
-        self._refresh()
+        if chips != self._chips.chips:
+            self._chips.set_chips(chips)
+            self._refresh()
+
+    def reasons_text(self) -> str:
+        """Return why files can't be sent, as it stands below their chips."""
+        return self._chips.reasons()
 
     @Slot()
     def choose_files(self) -> None:
@@ -246,14 +237,17 @@ class Composer(QFrame):
     def _can_send(self) -> bool:
         if self._generating or self._blocked or self._obstacle() is not None:
             return False
-        return bool(self._attachments) or self._has_text()
+        return bool(self._chips.chips) or self._has_text()
 
-    def _obstacle(self) -> str | None:
-        """Return why nothing can be sent, whatever the draft says."""
+    def _obstacle(self) -> tuple[str, str] | None:
+        """Return why nothing can be sent, whatever the draft says, and the same in fewer words."""
         if self._unavailable is not None:
             return self._unavailable
-        if any(chip.problem for chip in self._attachments):
-            return self.tr("Remove the files that can't be sent first.")
+        if any(chip.problem for chip in self._chips.chips):
+            return (
+                self.tr("Remove the files that can't be sent first."),
+                self.tr("Some files can't be sent"),
+            )
         return None
 
     def _has_text(self) -> bool:
@@ -352,13 +346,14 @@ class Composer(QFrame):
             hint = hint.replace("%2", line_hint(key))
             if self._blocked:
                 hint = self.tr("The message does not fit the context: choose above what to do.")
-            self._send.setToolTip(self._obstacle() or hint)
+            obstacle = self._obstacle()
+            self._send.setToolTip(obstacle[0] if obstacle is not None else hint)
 
     def _show_figures(self) -> None:
         text, short, token = self._facts
         obstacle = self._obstacle()
         if obstacle is not None and not self._generating:
-            text, short, token = obstacle, "", "dim"
+            (text, short), token = obstacle, "dim"
         self._figures.setText(text)
         self._figures.set_short(short)
         theme = self._themes.theme
@@ -371,12 +366,7 @@ class Composer(QFrame):
         self._column.setContentsMargins(theme.px(6), theme.px(9), theme.px(11), theme.px(10))
         self._column.setSpacing(theme.px(9))
         self._text_row.setContentsMargins(theme.px(6) - 2, 0, 0, 0)
-        self._chips.setContentsMargins(theme.px(6), theme.px(2), 0, 0)
         self._row.setContentsMargins(0, theme.px(5), 0, 0)
         self._row.setSpacing(theme.px(6))
         self._send.setFixedHeight(theme.px(28))
-        self._chip_room.setMaximumHeight(theme.px(104))
-        self._flow.setSpacing(theme.px(6))
-        chips, self._attachments = self._attachments, ()
-        self.set_attachments(chips)
         self._show_figures()

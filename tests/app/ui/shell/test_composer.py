@@ -276,10 +276,12 @@ def test_chips_show_tokens_faults_and_can_be_removed(qtbot: QtBot, composer: Com
     assert [cross.accessibleName() for cross in crosses] == ["Remove notes.txt", "Remove photo.png"]
     assert not send_button(composer).isEnabled()
     assert composer.figures_text() == "Remove the files that can't be sent first."
+    assert composer.reasons_text() == "Pictures can't be read by this model."
     with qtbot.waitSignal(composer.attachment_removed) as removed:
         crosses[1].click()
     assert removed.args == ["b"]
     composer.set_attachments(chips[:1])
+    assert composer.reasons_text() == ""
     assert send_button(composer).isEnabled()  # a file alone can be sent
     composer.set_attachments(())
     assert not send_button(composer).isEnabled()
