@@ -83,6 +83,16 @@ class StateFile:
         text = base64.b64encode(value).decode("ascii")
         self._change(lambda data: _object(data, "blobs").update({name: text}))
 
+    @property
+    def last_chat(self) -> str | None:
+        """The chat that was on screen last, None if that was a new one."""
+        kept = self._data.get("last_chat")
+        return kept if isinstance(kept, str) and kept else None
+
+    def set_last_chat(self, chat: str | None) -> None:
+        """Remember which chat is on screen."""
+        self._change(lambda data: data.update({"last_chat": chat}))
+
     # --- models -----------------------------------------------------------------------------
 
     @property

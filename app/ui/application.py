@@ -98,7 +98,7 @@ class Application(QObject):
         self.controller = ChatController(self.engine, self.store, self.settings, self)
         self.models = EnginePresenter(self.engine, self.window, self.settings, self.state, self)
         self.chat = ChatPresenter(
-            self.controller, self.window, self.transcript, self.settings, self
+            self.store, self.controller, self.window, self.transcript, self.settings, self
         )
         self.context = ContextPresenter(
             self.engine, self.controller, self.chat, self.window, self.settings, self
@@ -174,6 +174,7 @@ class Application(QObject):
             self._say("settings-file", problem, "warning")
         self._say("unfinished-load", interrupted_load(self.state, self.models), "warning")
         self.engine.start()
+        self.chat.begin(*self.chats.keeper.at_start(reopens=model is None))
         if model is None:
             found, why_not = model_at_start(self.settings, self.state, self.models)
             self._say("not-loaded", why_not, "warning")
@@ -291,6 +292,7 @@ class Application(QObject):
     @Slot(object)
     def _on_model_loaded(self, _model: ModelInfo) -> None:
         self.window.set_first_run(False)
+        self.chat.files.count(again=True)
         self.context.refresh()
 
     @Slot(object)
@@ -367,7 +369,7 @@ class Application(QObject):
         self.warm_up.stop()
         self.store_notices.close()
         self.state.set_blob("window", self.window.save_state())
-        self.chats.keep_draft()
+        self.chats.keeper.close()
         self.window.toast.forget_all()
         self.controller.runner.save_now()
         for part in ("planner", "models_page", "variants", "compare", "downloads", "scanner"):

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from app.data.records import ContextEvent, Conversation, Message, Siblings
-from app.engine.protocol import ChatPrompt, SamplingOptions
+import msgspec
+
+from app.data.records import ContextEvent, Conversation, DraftFile, Message, Siblings
+from app.engine.protocol import ChatMessage, ChatPrompt, SamplingOptions
 from app.settings import Settings
 from app.ui.chat_prompt import Asked, asked_messages, chat_prompt, sampling_options
 from app.ui.chat_views import StillViews, path_views, still_views
@@ -16,7 +18,9 @@ from app.ui.transcript.items import MessageView
 if TYPE_CHECKING:
     from app.data.conversations import ConversationStore
 
-__all__ = ["ConversationReader", "NewChat", "Opened"]
+__all__ = ["ConversationReader", "NewChat", "Opened", "draft_prompt"]
+
+_DRAFT_ID = "draft"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class Opened:
 
     ``views`` is how the messages are shown, and ``shown`` all of the transcript while nothing is
     written (None after `trimmed`), ``asked`` what the engine takes of them: made in the store's
-    thread, since thousands take as long as several frames.
+    thread, since thousands take as long as several frames. ``draft_files`` are those that were
+    kept with its draft when it was opened; reading it again does not look for them.
     """
 
     conversation: Conversation
@@ -44,6 +49,7 @@ class Opened:
     views: StillViews = field(default_factory=StillViews)
     shown: tuple[MessageView, ...] | None = None
     asked: Asked = field(default_factory=dict)
+    draft_files: tuple[DraftFile, ...] = ()
 
     def system_prompt(self, settings: Settings) -> str:
         """Return the system prompt in force: the chat's own, or that of new chats."""
@@ -83,6 +89,18 @@ class Opened:
         )
 
 
+def draft_prompt(chat: Opened | NewChat, settings: Settings, content: str) -> ChatPrompt:
+    """Return what the engine would be asked if a draft were sent now."""
+    if isinstance(chat, Opened):
+        prompt = chat.prompt(settings)
+    else:
+        own = chat.system_prompt
+        system = str(settings.get("system_prompt")) if own is None else own
+        prompt = chat_prompt((), system=system, keep_from=None, now=None)
+    draft = ChatMessage(id=_DRAFT_ID, role="user", content=content)
+    return msgspec.structs.replace(prompt, messages=(*prompt.messages, draft))
+
+
 class ConversationReader:
     """Reads conversations, in the store's thread alone.
 
@@ -118,7 +136,10 @@ class ConversationReader:
             path, forks, events, conversation.keep_from, {}, figures=views.figures, still=views
         )
         asked = asked_messages(path, {} if before is None else before.asked)
-        self._last = Opened(conversation, tuple(path), forks, events, views, tuple(shown), asked)
+        files = before.draft_files if before else tuple(store.draft_files(conversation_id))
+        self._last = Opened(
+            conversation, tuple(path), forks, events, views, tuple(shown), asked, files
+        )
         return self._last
 
 

@@ -270,19 +270,28 @@ def warm_up_steps(program: Application) -> Iterator[Step]:
     """
     yield from imports("app.data.writer")
     yield program.read_chats
+    yield program.chat.files.read_new
     yield library("psutil")
     yield from imports("app.ui.presenters.inspector", "app.ui.presenters.tuning")
     yield lambda: program.inspector
     yield lambda: program.tuning
     yield program.load_first_model
+    if program.chats.keeper.is_opening:
+        yield from _transcript_steps()
+        yield program.chats.keeper.open_last
     yield from imports("inspector.widgets.panel")
     yield program.inspector.build
     yield from imports("app.ui.presenters.library_scan", "app.ui.presenters.models")
     yield lambda: program.library
     yield program.scanner.scan
-    yield library("markdown_it")
-    yield library("mdit_py_plugins.gfm_autolink")
-    yield from imports(*_TRANSCRIPT)
+    yield from _transcript_steps()
     yield from imports("app.ui.presenters.summary")
     yield lambda: program.summary
     yield from imports(*modules_of(type(program)), *_DIALOGS)
+
+
+def _transcript_steps() -> Iterator[Step]:
+    """Yield what the first message on screen waits for; what is there already is not done again."""
+    yield library("markdown_it")
+    yield library("mdit_py_plugins.gfm_autolink")
+    yield from imports(*_TRANSCRIPT)

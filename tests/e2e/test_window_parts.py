@@ -93,7 +93,7 @@ def test_attached_files_go_with_the_message_and_bad_ones_say_why(
     bad.write_bytes(bytes(range(256)) * 40)
     program.app.window.chat.composer.files_added.emit([str(good), str(bad)])
     program.until(lambda: len(program.app.chat.attachments) == 1)
-    program.until(lambda: len(program.app.chat._problems) == 1)
+    program.until(lambda: len(program.app.chat.files.problems) == 1)
     program.app.window.chat.composer.picture_pasted.emit()
     assert program.notices() == ["refused"]
     program.send("What do they say?")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.data.attachments import AttachmentError, read_attachment
 from app.data.records import Attachment, Conversation
 from app.settings import Settings
-from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat_changes import list_change
 from app.ui.presenters.chat_measuring import ChatMeasuring
 from app.ui.presenters.chat_notices import ChatNotices
-from app.ui.shell.views import AttachmentChip, Notice
+from app.ui.presenters.draft_files import DraftFiles
+from app.ui.store_bridge import StoreBridge
 from app.ui.transcript.items import MessageAction, MessageView
 from app.ui.transcript.view import Transcript
 
@@ -27,16 +23,15 @@ __all__ = ["ChatPresenter"]
 
 
 class ChatPresenter(QObject):
-    """Feeds the transcript with as little change as possible, and takes drafts and files.
+    """Feeds the transcript with as little change as possible, and takes drafts.
 
-    Signals:
-        attached(str key, str text): a file goes with the draft; its tokens are to be counted.
+    Attributes:
+        files: what goes with the draft.
     """
-
-    attached = Signal(str, str)
 
     def __init__(
         self,
+        store: StoreBridge,
         controller: ChatController,
         window: MainWindow,
         transcript: Transcript,
@@ -53,10 +48,9 @@ class ChatPresenter(QObject):
         self._shown_chat: str | None = None
         self._loading = ""  # name of the model that is being loaded
         self._growing = False  # a new chat was sent and is about to get its id
-        self._drafts: dict[str | None, tuple[str, dict[str, Attachment]]] = {}
-        self._attachments: dict[str, Attachment] = {}
-        self._problems: dict[str, tuple[str, str]] = {}
-        self._keys = itertools.count()
+        self._drafts: dict[str | None, str] = {}  # of chats that were left
+        self._is_opening = False  # a chat is to come on screen: what is typed is meant for it
+        self.files = DraftFiles(store, window, self)
         self._notices = ChatNotices(controller, window, self)
         self.measuring = ChatMeasuring(window, self)
         self.measuring.go.connect(self._send_anyway)
@@ -64,9 +58,6 @@ class ChatPresenter(QObject):
 
         composer = window.chat.composer
         composer.stop_requested.connect(controller.stop)
-        composer.files_added.connect(self._on_files)
-        composer.text_attached.connect(self._on_text_attached)
-        composer.attachment_removed.connect(self._on_attachment_removed)
         composer.edit_last_requested.connect(self._edit_last)
         transcript.typed.connect(self._on_typed)
         transcript.action_requested.connect(self._on_action)
@@ -81,31 +72,45 @@ class ChatPresenter(QObject):
 
     # --- the draft ---
 
+    def begin(self, draft: str, opening: str | None) -> None:
+        """Begin with a new chat's draft, or behind it with a chat that is about to be opened."""
+        if opening is None:
+            self._window.chat.composer.set_text(draft)
+        else:
+            self._drafts[None] = draft
+            self._is_opening = True
+            self.files.expect(opening)
+
+    @property
+    def draft(self) -> str:
+        """Text of the draft on screen."""
+        return self._window.chat.composer.text()
+
     @property
     def attachments(self) -> tuple[Attachment, ...]:
         """Files that go with the draft."""
-        return tuple(self._attachments.values())
+        return self.files.attachments
 
     def send(self, text: str, *, trim: bool = True) -> None:
         """Send the draft with its files."""
         text = text.strip()
-        if text or self._attachments:
+        if text or self.attachments:
             self._send(text, trim=trim)
 
     @Slot()
     def _send_anyway(self) -> None:
         text = self.draft.strip()
-        if text or self._attachments:
+        if text or self.attachments:
             self._send(text)
 
     def _send(self, text: str, *, trim: bool = True) -> None:
+        if self._is_opening:
+            return  # it would go into another chat than the one that is about to appear
         if self._controller.send(text, self.attachments, trim=trim):
             self._growing = self._shown_chat is None
             self._notices.forget_refusal()
-            self._attachments = {}
-            self._problems = {}
             self._window.chat.composer.clear()
-            self._show_chips()
+            self.files.clear()
             self._transcript.scroll_to_end()
 
     @Slot(str, object)
@@ -115,61 +120,7 @@ class ChatPresenter(QObject):
         composer = self._window.chat.composer
         since = composer.text()
         composer.set_text(f"{text}\n\n{since}" if since.strip() else text)
-        self._attachments |= {str(next(self._keys)): item for item in attachments}
-        self._show_chips()
-
-    @Slot(list)
-    def _on_files(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            key = str(next(self._keys))
-            tasks.run(
-                lambda path=path: read_attachment(Path(path)),  # type: ignore[misc]
-                lambda attachment, key=key: self._attach(key, attachment),  # type: ignore[misc]
-                lambda error, key=key, path=path: self._refuse_file(key, path, error),  # type: ignore[misc]
-                self,
-            )
-
-    def _attach(self, key: str, attachment: Attachment) -> None:
-        self._attachments[key] = attachment
-        self.attached.emit(key, attachment.text)
-        if attachment.note:
-            self._window.chat.notices.show_notice(
-                Notice(f"file-{key}", f"{attachment.name}: {attachment.note}")
-            )
-        self._show_chips()
-
-    def _refuse_file(self, key: str, path: str, error: Exception) -> None:
-        if not isinstance(error, AttachmentError | OSError):
-            raise error
-        self._problems[key] = (Path(path).name, str(error))
-        self._show_chips()
-
-    @Slot(str)
-    def _on_text_attached(self, text: str) -> None:
-        self._attach(str(next(self._keys)), Attachment(self.tr("Pasted text"), text))
-
-    @Slot(str)
-    def _on_attachment_removed(self, key: str) -> None:
-        self._attachments.pop(key, None)
-        self._problems.pop(key, None)
-        self._show_chips()
-
-    def set_attachment_tokens(self, key: str, tokens: int) -> None:
-        """Show how many tokens a file takes."""
-        attachment = self._attachments.get(key)
-        if attachment is not None:
-            self._attachments[key] = replace(attachment, tokens=tokens)
-            self._show_chips(announce=False)
-
-    def _show_chips(self, *, announce: bool = True) -> None:
-        chips = [AttachmentChip(key, a.name, a.tokens) for key, a in self._attachments.items()]
-        chips += [
-            AttachmentChip(key, name, problem=problem)
-            for key, (name, problem) in self._problems.items()
-        ]
-        self._window.chat.composer.set_attachments(tuple(chips))
-        if announce:
-            self._window.chat.composer.draft_changed.emit()
+        self.files.put_back(attachments)
 
     @Slot(str)
     def _on_typed(self, text: str) -> None:
@@ -190,25 +141,33 @@ class ChatPresenter(QObject):
     @Slot(object)
     def _on_conversation(self, conversation: Conversation | None) -> None:
         key = None if conversation is None else conversation.id
-        if key == self._shown_chat:
+        opening, self._is_opening = self._is_opening, False
+        if key == self._shown_chat and not opening:
             return
         self.measuring.forget_draft()
-        composer = self._window.chat.composer
-        grown = self._growing and self._shown_chat is None
+        if self._growing and self._shown_chat is None and key is not None:
+            self.files.grow(key)
+        else:
+            self._change_draft(conversation, opening=opening)
         self._growing = False
-        if not grown:
-            self._drafts[self._shown_chat] = (composer.text(), self._attachments)
-            stored = "" if conversation is None else conversation.draft
-            text, self._attachments = self._drafts.pop(key, (stored, {}))
-            composer.set_text(text)
-            self._show_chips()
         self._shown_chat = key
         self._views = {}
 
-    @property
-    def draft(self) -> str:
-        """Text of the draft on screen."""
-        return self._window.chat.composer.text()
+    def _change_draft(self, conversation: Conversation | None, *, opening: bool) -> None:
+        """Show the draft of a chat; what was typed while it was opened goes on with it."""
+        typed = ""
+        if opening:
+            typed = self.draft
+        else:
+            self._drafts[self._shown_chat] = self.draft
+        key, stored = None, ""
+        if conversation is not None:
+            key, stored = conversation.id, conversation.draft
+        text = self._drafts.pop(key, stored)
+        if text or not opening:
+            self._window.chat.composer.set_text(text + typed)
+        opened = self._controller.opened
+        self.files.show(key, () if opened is None else opened.draft_files)
 
     @Slot(object)
     def _on_views(self, views: Sequence[MessageView]) -> None:
@@ -229,7 +188,7 @@ class ChatPresenter(QObject):
         if loading is not None:
             self._loading = loading
         empty = self._window.chat.empty
-        empty.setVisible(not self._views)
+        empty.setVisible(not (self._views or self._is_opening))
         name = self._controller.model_name
         if name:
             empty.set_texts(

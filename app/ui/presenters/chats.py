@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog
 
@@ -17,6 +17,7 @@ from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
 from app.ui.numbers import grouped, numbered
+from app.ui.presenters.chat_keeper import ChatKeeper
 from app.ui.save_file import choose_target, file_stem, today
 from app.ui.shell import views
 from app.ui.shell.views import ChatEntry, Notice
@@ -30,17 +31,6 @@ if TYPE_CHECKING:
     from app.data.transfer.writing import Format
 
 __all__ = ["ChatsPresenter"]
-
-_DRAFT_MS = 1000
-_DRAFT_LATEST_S = 3.0
-_NEW_DRAFT = "new-draft"  # of a chat that is not stored yet
-
-
-def _keep(store: ConversationStore, conversation_id: str, draft: str) -> None:
-    """Store a draft, unless it is what the store has; the window's own copy may be an old one."""
-    chat = store.get(conversation_id)
-    if chat is not None and chat.draft != draft and not store.read_only:
-        store.update(conversation_id, draft=draft)
 
 
 def _when(ms: int) -> datetime:
@@ -64,20 +54,11 @@ class ChatsPresenter(QObject):
         self._controller = controller
         self._window = window
         self._transcript = transcript
-        self._state = state
         self._answering: str | None = None
         self._conversations: list[Conversation] = []
         self._refresh: tasks.Throttle[[]] = tasks.Throttle(200, self._read, self)
 
-        self._draft_timer = QTimer(self)
-        self._draft_timer.setSingleShot(True)
-        self._draft_timer.setInterval(_DRAFT_MS)
-        self._draft_timer.timeout.connect(self.keep_draft)
-        self._draft_since_s: float | None = None  # what is typed since then is not kept yet
-        window.chat.composer.draft_changed.connect(self._on_draft)
-        kept = state.blob(_NEW_DRAFT)
-        if kept:
-            window.chat.composer.set_text(kept.decode("utf-8", "replace"))
+        self.keeper = ChatKeeper(store, controller, window, state, self)
         sidebar, chats = window.sidebar, window.sidebar.chats
         sidebar.new_chat_requested.connect(self.new_chat)
         sidebar.search_changed.connect(self._search)
@@ -91,7 +72,6 @@ class ChatsPresenter(QObject):
         chats.export_requested.connect(self._export)
         window.toast.undone.connect(self._on_undone)
         window.toast.expired.connect(self._on_expired)
-        controller.asker.asked.connect(self._on_asked)
         controller.chats_changed.connect(self.refresh)
         controller.answering_changed.connect(self._on_answering)
         controller.conversation_changed.connect(self._on_conversation)
@@ -140,42 +120,12 @@ class ChatsPresenter(QObject):
     @Slot(str)
     def open(self, key: str) -> None:
         """Show a conversation."""
-        self._keep_draft()
-        self._controller.open(key)
+        self.keeper.keep_draft()
+        self._open(key)
 
-    @Slot()
-    def _on_draft(self) -> None:
-        now_s = time.monotonic()
-        if self._draft_since_s is None:
-            self._draft_since_s = now_s
-        # Who types without a pause is not to lose all of it.
-        if now_s - self._draft_since_s < _DRAFT_LATEST_S or not self._draft_timer.isActive():
-            self._draft_timer.start()
-
-    def _keep_draft(self) -> None:
-        self._draft_since_s = None
-        here = self._controller.conversation
-        draft = self._window.chat.composer.text()
-        if here is None:
-            self._keep_new_draft(draft)
-        else:
-            self._store.do(lambda store: _keep(store, here.id, draft))
-
-    def _keep_new_draft(self, draft: str) -> None:
-        kept = draft.encode("utf-8", "replace")
-        if kept != (self._state.blob(_NEW_DRAFT) or b""):
-            self._state.set_blob(_NEW_DRAFT, kept)
-
-    @Slot(object, object)
-    def _on_asked(self, _opened: object, shown: str | None) -> None:
-        if shown is None:  # it is a chat now: the next start must not offer its message again
-            self._keep_new_draft("")
-
-    def keep_draft(self) -> None:
-        """Store the draft on screen: a second after the last key, at the latest four after the
-        first, and before the window closes.
-        """
-        self._keep_draft()
+    def _open(self, key: str, then: Callable[[], None] | None = None) -> None:
+        self.keeper.forget_last()
+        self._controller.open(key, then)
 
     @Slot(object)
     def _on_answering(self, conversation_id: str | None) -> None:
@@ -214,9 +164,9 @@ class ChatsPresenter(QObject):
     def _open_hit(self, chat: str, message: str) -> None:
         query = self._window.sidebar.search_text()
         self._window.chat.composer.setFocus()
-        self._keep_draft()
+        self.keeper.keep_draft()
         if not message:
-            self._controller.open(chat)
+            self._open(chat)
             return
 
         def reveal() -> None:
@@ -224,7 +174,7 @@ class ChatsPresenter(QObject):
             self._transcript.reveal_text(message, words[0] if words else "")
 
         def open_there(_leaf: str) -> None:
-            self._controller.open(chat, reveal)
+            self._open(chat, reveal)
 
         # The message may lie on a branch that is not shown.
         self._store.do(lambda store: _show_branch_of(store, chat, message), open_there)
@@ -243,7 +193,7 @@ class ChatsPresenter(QObject):
     def _duplicate(self, key: str) -> None:
         def done(copy: Conversation) -> None:
             self._read()
-            self._controller.open(copy.id)
+            self._open(copy.id)
 
         self._store.do(lambda store: store.duplicate(key), done)
 
@@ -263,7 +213,7 @@ class ChatsPresenter(QObject):
 
             def done(_result: object) -> None:
                 self._read()
-                self._controller.open(key)
+                self._open(key)
 
             self._store.do(lambda store: store.undelete(key), done)
 

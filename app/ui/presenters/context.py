@@ -6,12 +6,11 @@ choose; the default keeps the system prompt and the newest turns.
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.engine.protocol import (
-    ChatMessage,
-    ChatPrompt,
     Counted,
     EngineMessage,
     Failed,
@@ -21,17 +20,20 @@ from app.engine.protocol import (
 from app.engine.qt_client import EngineProcess
 from app.settings import Settings
 from app.ui.chat_controller import ChatController
-from app.ui.chat_prompt import chat_prompt, message_content
+from app.ui.chat_prompt import message_content
+from app.ui.chat_state import draft_prompt
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
 from app.ui.presenters.context_offer import overflow_of
+from app.ui.presenters.context_use import CachedChat, context_use
+from app.ui.presenters.turn_fits import TurnFits
 from app.ui.reply_runner import FinishedReply
-from app.ui.shell.views import ContextUse, DraftFacts, Overflow
+from app.ui.shell.views import DraftFacts, Overflow
+from app.ui.wanted_turn import WantedTurn
 
 __all__ = ["ContextPresenter"]
 
 _PAUSE_MS = 250
-_DRAFT_ID = "draft"
 _MIN_MEASURED_SHARE = 0.5
 _MEASURED_TOKENS = 4096  # cutting so many into tokens again takes some milliseconds
 
@@ -83,6 +85,12 @@ class ContextPresenter(QObject):
         self._unfit: tuple[str, PromptFit] | None = None  # a reply that failed for its prompt
         self._leaf: str | None = None  # last message of the branch that was measured
         self._draft_tokens: int | None = None
+        self._cached = CachedChat(engine, controller, self)
+        self._turns = TurnFits(engine, controller, settings, self._holds_turn, self)
+        self._turns.changed.connect(self._on_turn_held)
+        controller.left.connect(self._turns.forget)
+        window.closing.connect(self._turns.forget)  # before the draft is stored
+        controller.asker.measures = self._measures_turn
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_PAUSE_MS)
@@ -93,7 +101,7 @@ class ContextPresenter(QObject):
         window.chat.overflow.chosen.connect(self._on_choice)
         controller.views_changed.connect(self._on_views)
         controller.reply_failed.connect(self._on_reply_failed)
-        chat.attached.connect(self._count_file)
+        chat.files.attached.connect(self._count_file)
         controller.runner.changed.connect(self._on_progress)
 
     # --- how full it is ---
@@ -133,6 +141,8 @@ class ContextPresenter(QObject):
             leaf != self._leaf or self._branch_tokens or self._used_tokens != self._known_use()
         ):
             self.refresh()
+        elif not self._controller.answering_here:
+            self._show_gauge()
 
     def _n_ctx(self) -> int | None:
         model = self._engine.state.model
@@ -150,16 +160,13 @@ class ContextPresenter(QObject):
             self._window.header.gauge.set_use(None)
             return
         self._show_draft()
-        here = self._controller.conversation
-        event = self._controller.events[-1] if self._controller.events else None
-        trimmed = here is not None and here.keep_from is not None and event is not None
         self._window.header.gauge.set_use(
-            ContextUse(
-                self._used_tokens + self._branch_tokens,
-                n_ctx,
-                len(event.dropped) if trimmed and event is not None else 0,
-                event.dropped_tokens if trimmed and event is not None else 0,
-                len(self._controller.runner.message_ids) if self._branch_tokens else 1,
+            context_use(
+                self._controller,
+                self._cached,
+                used_tokens=self._used_tokens,
+                branch_tokens=self._branch_tokens,
+                n_ctx=n_ctx,
             )
         )
 
@@ -222,32 +229,20 @@ class ContextPresenter(QObject):
         self._window.chat.composer.set_draft_facts(DraftFacts(tokens, after))
         return after
 
-    def _prompt_with_draft(self) -> ChatPrompt:
-        opened = self._controller.opened
-        content = message_content(self._chat.draft, self._chat.attachments)
-        if opened is None:
-            system = self._controller.new_chat_values.system_prompt
-            if system is None:
-                system = str(self._settings.get("system_prompt"))
-            prompt = chat_prompt((), system=system, keep_from=None, now=None)
-        else:
-            prompt = opened.prompt(self._settings)
-        draft = ChatMessage(id=_DRAFT_ID, role="user", content=content)
-        return msgspec.structs.replace(prompt, messages=(*prompt.messages, draft))
-
     def _measure(self, *, with_draft: bool) -> int:
         """Have the engine fit the chat; return the request, 0 if it can't be asked now."""
         state = self._engine.state
         if state.status != "ready" or self._controller.runner.is_running:
             return 0
-        if with_draft:
-            prompt = self._prompt_with_draft()
-        else:
-            opened = self._controller.opened
-            if opened is None or not opened.path:
-                return 0
-            prompt = opened.prompt(self._settings)
         opened = self._controller.opened
+        if with_draft:
+            content = message_content(self._chat.draft, self._chat.attachments)
+            new = self._controller.new_chat_values
+            prompt = draft_prompt(opened or new, self._settings, content)
+        elif opened is None or not opened.path:
+            return 0
+        else:
+            prompt = opened.prompt(self._settings)
         sampling = None if opened is None else opened.sampling().max_tokens
         return self._engine.measure(prompt, sampling)
 
@@ -256,7 +251,7 @@ class ContextPresenter(QObject):
         if isinstance(message, Counted) and message.id == self._count_id:
             self._on_counted(message.tokens)
         elif isinstance(message, Counted) and message.id in self._file_counts:
-            self._chat.set_attachment_tokens(self._file_counts.pop(message.id), message.tokens)
+            self._chat.files.set_tokens(self._file_counts.pop(message.id), message.tokens)
         elif isinstance(message, Measured) and message.id == self._draft_measure_id:
             reused = message.reusable_tokens
             self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
@@ -282,15 +277,19 @@ class ContextPresenter(QObject):
             if not self._draft_tokens:
                 self._rest()
 
-    def _tell(self, fit: PromptFit) -> None:
+    def _tell(self, fit: PromptFit, *, of_draft: bool = True) -> bool:
+        """Say what does not fit, if anything; return whether it is not to be sent so."""
         here = self._controller.conversation
         before = None if here is None else here.keep_from
-        if fit.problem is not None:
-            self._offer(fit, blocked=True)
-        elif fit.dropped and fit.keep_from != before:
-            self._offer(fit, blocked=self._settings.get("overflow") == "ask")
+        blocked = fit.problem is not None
+        if blocked or (fit.dropped and fit.keep_from != before):
+            blocked = blocked or self._settings.get("overflow") == "ask"
+            self._offer(fit, blocked=blocked, of_draft=of_draft)
+        elif self._turns.fit is not None:
+            self._rest()
         else:
             self._set_overflow(None)
+        return blocked
 
     def _offer(self, fit: PromptFit, *, blocked: bool, of_draft: bool = True) -> None:
         """Say what does not fit: the draft (``blocked``: it is not sent so), or a refused turn."""
@@ -307,20 +306,37 @@ class ContextPresenter(QObject):
         """
         if self._is_blocked:
             return
-        if not self._is_checked and self._may_overflow():
+        content = message_content(self._chat.draft, self._chat.attachments)
+        if not self._is_checked and self._may_overflow(content):
             self._is_wanted = True
             self._timer.stop()
             self._count()
         else:
             self._chat.send(text)
 
-    def _may_overflow(self) -> bool:
-        """Tell whether a draft that was not counted might not fit: a token is a byte or more."""
+    def _measures_turn(self, turn: WantedTurn, start: Callable[[], None]) -> bool:
+        """Measure a turn that is no draft before it begins, if it might not fit."""
+        sent = turn.sent() if self._may_overflow(turn.new_text) else None
+        if sent is None:
+            return False
+        self._turns.measure(turn, sent, start)
+        return True
+
+    def _holds_turn(self, fit: PromptFit) -> bool:
+        return self._tell(fit, of_draft=False)
+
+    @Slot()
+    def _on_turn_held(self) -> None:
+        self._rest()
+        self._timer.start()  # the draft may have something to say as well
+
+    def _may_overflow(self, content: str) -> bool:
+        """Tell whether what was not counted might not fit: a token is a byte or more."""
         n_ctx, state = self._n_ctx(), self._engine.state
         if n_ctx is None or state.status != "ready" or self._controller.runner.is_running:
             return False
-        content = message_content(self._chat.draft, self._chat.attachments)
-        return self._used_tokens + len(content.encode()) > n_ctx * _MIN_MEASURED_SHARE
+        used = self._used_tokens + len(content.encode())
+        return not self.is_counted or used > n_ctx * _MIN_MEASURED_SHARE
 
     @Slot()
     def _on_draft_changed(self) -> None:
@@ -337,14 +353,11 @@ class ContextPresenter(QObject):
 
     def _rest(self) -> None:
         """Nothing is wrong with the draft: say what the message above it lacks, or nothing."""
-        path, unfit = self._controller.path, self._unfit
-        if (
-            unfit is not None
-            and path
-            and path[-1].id == unfit[0]
-            and unfit[1].n_ctx == self._n_ctx()
-        ):
-            self._offer(unfit[1], blocked=True, of_draft=False)  # alone it would fail again
+        path, unfit, held = self._controller.path, self._unfit, self._turns.fit
+        if held is None and unfit is not None and path and path[-1].id == unfit[0]:
+            held = unfit[1]  # alone it would fail again
+        if held is not None and held.n_ctx == self._n_ctx():
+            self._offer(held, blocked=True, of_draft=False)
         else:
             self._set_overflow(None)
 
@@ -360,9 +373,12 @@ class ContextPresenter(QObject):
         if key == "model":
             self._window.open_picker()  # nothing has changed yet: the notice stays
             return
+        is_of_draft = self._is_blocked
         self._set_overflow(None)
         name, _, number = key.partition(":")
-        if name == "send":
+        if name == "send" and not is_of_draft:
+            self._turns.go()
+        elif name == "send":
             self._chat.send(self._chat.draft)
         elif name == "context":
             self.context_wanted.emit(int(number))

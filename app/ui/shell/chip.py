@@ -37,8 +37,11 @@ class Chip(QFrame):
             note.setText(numbered(chip.tokens, self.tr("1 token"), self.tr("%n tokens")))
         else:
             note.setText(self.tr("counting…"))
-        self.setToolTip(chip.problem or chip.name)
-        self.setAccessibleName(f"{chip.name}, {chip.problem or note.text()}")
+        sentence = chip.problem or chip.warning
+        if chip.warning and not chip.problem:
+            note.setText(self.tr("file is gone, %1").replace("%1", note.text()))
+        self.setToolTip(sentence or chip.name)
+        self.setAccessibleName(f"{chip.name}, {sentence or note.text()}")
         cross = QToolButton(self)
         cross.setProperty("kind", "flat")
         cross.setToolTip(self.tr("Remove"))

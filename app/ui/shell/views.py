@@ -78,7 +78,8 @@ class ContextUse:
     """How full the model's window is with the chat on screen.
 
     ``dropped_messages`` and ``dropped_tokens`` have left the window. ``replies`` are being written
-    at once and share it; the used tokens are those of all of them.
+    at once and share it; the used tokens are those of all of them. ``cached_tokens`` of them lie in
+    the model's cache, None for all: the rest is read with the next reply.
     """
 
     used_tokens: int
@@ -86,11 +87,19 @@ class ContextUse:
     dropped_messages: int = 0
     dropped_tokens: int = 0
     replies: int = 1
+    cached_tokens: int | None = None
 
     @property
     def share(self) -> float:
         """Used share of the window, 0 to 1 (and above, when something would not fit)."""
         return self.used_tokens / self.limit_tokens if self.limit_tokens > 0 else 0.0
+
+    @property
+    def cached_share(self) -> float:
+        """Share of the used tokens that lie in the cache, 0 to 1."""
+        if self.cached_tokens is None or self.used_tokens <= 0:
+            return 1.0
+        return min(self.cached_tokens / self.used_tokens, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +153,16 @@ class Overflow:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentChip:
-    """An attached file. ``tokens`` None: not counted yet; ``problem``: why it can't be sent."""
+    """An attached file. ``tokens`` None: not counted yet; ``problem``: why it can't be sent.
+
+    ``warning`` is a sentence about one that can be sent, empty if there is nothing to say.
+    """
 
     key: str
     name: str
     tokens: int | None = None
     problem: str | None = None
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
