@@ -8,6 +8,7 @@ from datetime import date
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
+    QAbstractScrollArea,
     QBoxLayout,
     QFrame,
     QLabel,
@@ -94,6 +95,8 @@ class Sidebar(QFrame):
         self._list_gap = QSpacerItem(0, 0)
         self._column.addItem(self._list_gap)
         self._column.addWidget(self._stack, 1)
+        self._rule = self._make_rule()
+        self._column.addWidget(self._rule)
         self._column.addLayout(self._footer)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
         themes.changed.connect(self._apply_theme)
@@ -232,6 +235,29 @@ class Sidebar(QFrame):
     def _on_page(self, key: str) -> None:
         self.set_page(key)
         self.page_requested.emit(key)
+
+    def _make_rule(self) -> QFrame:
+        """Return the line that a list which goes on below its end is cut off by.
+
+        Without it the last row in sight seems to be the first of the pages.
+        """
+        rule = QFrame(self)
+        rule.setObjectName("rule")
+        rule.setFixedHeight(1)
+        policy = rule.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        rule.setSizePolicy(policy)
+        for shown in (self.chats, self.results):
+            shown.verticalScrollBar().rangeChanged.connect(self._show_rule)
+        self._stack.currentChanged.connect(self._show_rule)
+        rule.hide()
+        return rule
+
+    @Slot()
+    def _show_rule(self) -> None:
+        shown = self._stack.currentWidget()
+        goes_on = isinstance(shown, QAbstractScrollArea) and shown.verticalScrollBar().maximum() > 0
+        self._rule.setVisible(goes_on)
 
     def _nav(self, text: str, icon: str) -> QPushButton:
         button = QPushButton(text, self)

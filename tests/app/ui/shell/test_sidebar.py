@@ -270,3 +270,23 @@ def test_a_title_that_is_cut_ends_where_its_script_ends(
 
     assert (rise(left) < rise(right) / 2) is is_left
     assert (rise(right) < rise(left) / 2) is not is_left
+
+
+def test_a_list_that_goes_on_is_told_apart_from_the_pages(qtbot: QtBot, sidebar: Sidebar) -> None:
+    for name in ("Models", "Compare"):
+        sidebar.add_page(name, name, "models")
+    pages = [button for button in sidebar.findChildren(QPushButton) if button.text() == "Models"]
+    qtbot.waitUntil(lambda: pages[0].y() > 0)  # it is laid out
+    assert sidebar._rule.isHidden()
+    top = pages[0].y()
+    sidebar.set_chats(entries(60))
+    qtbot.waitUntil(sidebar._rule.isVisible)
+    assert sidebar.chats.geometry().bottom() <= sidebar._rule.y() < pages[0].y()
+    assert pages[0].y() == top  # the line has its room from the beginning
+    search_field(sidebar).setText("nothing of that kind")
+    sidebar.set_results("nothing of that kind", ())
+    assert sidebar._rule.isHidden()
+    sidebar.clear_search()
+    assert sidebar._rule.isVisible()
+    sidebar.set_chats(entries(2))
+    qtbot.waitUntil(sidebar._rule.isHidden)
