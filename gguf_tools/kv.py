@@ -94,20 +94,13 @@ def kv_caches(shape: Hyperparameters, settings: KvSettings) -> tuple[KvCache, ..
         return ()
     if arch == "deepseek4":
         return _deepseek4(shape, settings)
-    attends = _attending(shape)
-    has = [layer for layer in range(shape.layers_all) if _has_kv(shape, layer) and attends(layer)]
-    width = _widths(shape, settings)
+    full, sliding = _rows(shape, settings.type_k, settings.type_v, settings.flash_attention)
     caches: list[KvCache] = []
-    slides = shape.swa_kind != "none"
-    full = [layer for layer in has if not (slides and shape.sliding[layer])]
     if full:
-        caches.append(_cache("main", settings.context, settings, map(width, full)))
-    if slides:
-        sliding = [layer for layer in has if shape.sliding[layer]]
+        caches.append(_cache("main", settings.context, settings, full))
+    if sliding:
         cells = window_cells(shape, settings)
-        whole = settings.swa_full
-        if sliding:
-            caches.append(_cache("swa", cells, settings, map(width, sliding), grows=whole))
+        caches.append(_cache("swa", cells, settings, sliding, grows=settings.swa_full))
     caches.extend(_indexer(shape, settings))
     return tuple(caches)
 
@@ -134,25 +127,26 @@ def _attending(shape: Hyperparameters) -> Callable[[int], bool]:
     return lambda _layer: True
 
 
-def _widths(shape: Hyperparameters, settings: KvSettings) -> Callable[[int], CacheLayer]:
-    rows = _rows(shape, settings.type_k, settings.type_v, settings.flash_attention)
-    return rows.__getitem__
-
-
 @lru_cache(maxsize=64)
 def _rows(
     shape: Hyperparameters, type_k: TensorType, type_v: TensorType, flash_attention: bool
-) -> tuple[CacheLayer, ...]:
-    """Return the rows of every layer; which layers have a cache is not asked here."""
+) -> tuple[tuple[CacheLayer, ...], tuple[CacheLayer, ...]]:
+    """Return the rows of layers with a cache: of those that see everything, of sliding ones."""
+    attends = _attending(shape)
+    slides = shape.swa_kind != "none"
     layers = range(shape.layers_all)
     # Without flash attention V lies transposed, and rows of all layers take the largest width.
     largest = 0 if flash_attention else max(shape.v_width(layer) for layer in layers)
-    rows = []
+    full: list[CacheLayer] = []
+    sliding: list[CacheLayer] = []
     for layer in layers:
+        if not (_has_kv(shape, layer) and attends(layer)):
+            continue
         v_width = shape.v_width(layer) if flash_attention else largest
         v_row = 0 if shape.mla else type_v.row_bytes(v_width)
-        rows.append(CacheLayer(layer, type_k.row_bytes(shape.k_width(layer)), v_row))
-    return tuple(rows)
+        row = CacheLayer(layer, type_k.row_bytes(shape.k_width(layer)), v_row)
+        (sliding if slides and shape.sliding[layer] else full).append(row)
+    return tuple(full), tuple(sliding)
 
 
 def window_cells(shape: Hyperparameters, settings: KvSettings) -> int:

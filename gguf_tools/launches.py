@@ -11,10 +11,10 @@ and about 15 kernels are left of a transformer's layer after fusing.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
-from gguf_tools.hparams import Hyperparameters
 from gguf_tools.machine import Device
 from gguf_tools.placement import Placement
 
@@ -30,16 +30,19 @@ WAIT_S: Final = 30e-6
 _LAUNCHING: Final = frozenset({"gpu", "igpu", "accel"})  # on others the network or the CPU counts
 
 
+@lru_cache(maxsize=256)
 def launches_of(
-    shape: Hyperparameters, placement: Placement, devices: int
-) -> tuple[list[int], list[int]]:
-    """Return the kernels of a step on each device, and the stretches of layers that lie there."""
+    layers: int, placement: Placement, devices: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the kernels of a step on each device, and the stretches of layers that lie there.
+
+    ``layers`` are those that run, without what predicts further tokens.
+    """
     kernels, stretches = [0] * devices, [0] * devices
-    layers = [*placement.layers[: shape.layers], placement.output]
-    for device, run in groupby(layers):
+    for device, run in groupby((*placement.layers[:layers], placement.output)):
         kernels[device] += KERNELS_LAYER * len(list(run))
         stretches[device] += 1
-    return kernels, stretches
+    return tuple(kernels), tuple(stretches)
 
 
 def launch_seconds(kernels: float, stretches: float, device: Device) -> tuple[float, float]:

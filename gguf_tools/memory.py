@@ -219,13 +219,20 @@ def _caches_by_device(
 ) -> tuple[list[int], list[int]]:
     kv = [0] * len(devices)
     state = [0] * len(devices)
+    places = placement.layers if offload else (CPU,) * len(placement.layers)
+    alignments = [device.alignment for device in devices]
     for cache in caches:
+        known: dict[tuple[int, int, int], int] = {}  # most layers are of one size
         for layer in cache.layers:
-            index = placement.layers[layer.layer] if offload else CPU
-            kv[index] += cache.layer_bytes(layer, devices[index].alignment)
+            index = places[layer.layer]
+            kind = layer.k_row_bytes, layer.v_row_bytes, alignments[index]
+            size = known.get(kind)
+            if size is None:
+                size = known[kind] = cache.layer_bytes(layer, alignments[index])
+            kv[index] += size
     for item in states:
-        index = placement.layers[item.layer] if offload else CPU
-        state[index] += item.size_bytes(devices[index].alignment)
+        index = places[item.layer]
+        state[index] += item.size_bytes(alignments[index])
     return kv, state
 
 

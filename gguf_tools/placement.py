@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gguf_tools.machine import Machine
@@ -34,7 +35,7 @@ class Placement:
     @property
     def offloaded(self) -> int:
         """Return how many layers, the output included, lie off the CPU."""
-        return sum(device != CPU for device in self.layers)
+        return len(self.layers) - self.layers.count(CPU)
 
 
 def place_layers(
@@ -53,11 +54,16 @@ def place_layers(
     asked = count if gpu_layers < 0 else min(gpu_layers, count)
     if devices == 0 or asked == 0:
         return Placement((CPU,) * count)
-    points = _split_points(machine, split)
-    first = count - asked
-    placed = [CPU] * first
+    return _placed(count, asked, tuple(_split_points(machine, split)))
+
+
+@lru_cache(maxsize=256)
+def _placed(count: int, asked: int, points: tuple[float, ...]) -> Placement:
+    """Return where the last ``asked`` of ``count`` go, cut at shares of them."""
+    placed = [CPU] * (count - asked)
+    last = len(points)
     for index in range(asked):
-        placed.append(min(bisect_right(points, _float(index / asked)), devices - 1) + 1)
+        placed.append(min(bisect_right(points, _float(index / asked)) + 1, last))
     return Placement(tuple(placed))
 
 

@@ -15,15 +15,9 @@ from gguf_tools.findings import Finding, find
 from gguf_tools.machine import Basis, CpuFeature, DecodeFit, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
 from gguf_tools.pools import PoolUse, longest_context, most_sequences, pools_of
-from gguf_tools.prefill import (
-    LINK_SHARES,
-    least_prefill_seconds,
-    prefill_flops,
-    prefill_seconds,
-)
+from gguf_tools.prefill import LINK_SHARES, Prompt, prefill_flops
 from gguf_tools.rates import (
     TokenBytes,
-    decode_ceiling,
     layer_reads,
     seconds_per_token,
     token_bytes,
@@ -149,7 +143,8 @@ def make_plan(
     if shape is None:
         raise ValueError("The file says too little about the model to plan its memory.")
     refused = refusal(shape, load)
-    memory = memory_plan(facts, _planable(load, refused), machine)
+    planable = _planable(load, refused)
+    memory = memory_plan(facts, planable, machine)
     pools = pools_of(memory, freed_bytes or {})
     by_name = {pool.name: pool for pool in pools}
     devices = tuple(_device_plan(item, by_name) for item in memory.devices)
@@ -161,7 +156,8 @@ def make_plan(
     prefill, first = _prefill(facts, load, machine, memory, prompt_tokens, held_bytes(held))
     step = seconds_per_token(decode.reads, machine)
     ttft = None if first is None or step is None else first + step
-    plan = Plan(
+    longest = _max_context(facts, planable, machine, memory, pools, freed_bytes)
+    return Plan(
         facts=facts,
         load=load,
         machine=machine,
@@ -169,15 +165,14 @@ def make_plan(
         devices=devices,
         pools=pools,
         fits=fits,
-        max_context=_max_context(facts, _planable(load, refused), machine, memory, freed_bytes),
+        max_context=longest,
         max_sequences=most_sequences(memory, pools),
         decode=decode,
         prefill=prefill,
         ttft_s=ttft,
         refusal=refused,
-        findings=(),
+        findings=_findings(facts, load, machine, memory, refused, pools, longest, decode),
     )
-    return replace(plan, findings=_findings(plan))
 
 
 def _max_context(
@@ -185,6 +180,7 @@ def _max_context(
     load: LoadSettings,
     machine: Machine,
     memory: MemoryPlan,
+    pools: tuple[PoolUse, ...],
     freed_bytes: dict[str, int] | None,
 ) -> int | None:
     """Return the longest context that fits, looked at again where one step from here is too long.
@@ -193,7 +189,7 @@ def _max_context(
     than they do: below that a compute buffer shrinks no further.
     """
     freed, settings = freed_bytes or {}, memory.settings
-    longest = longest_context(facts, memory, pools_of(memory, freed))
+    longest = longest_context(facts, memory, pools)
     if settings.flash_attention:
         return longest
     current = settings.context_sequence
@@ -202,10 +198,10 @@ def _max_context(
             break
         current = longest
         near = memory_plan(facts, replace(load, context=current * settings.streams), machine)
-        pools = pools_of(near, freed)
-        if all(pool.left_bytes is None or pool.left_bytes >= 0 for pool in pools):
+        near_pools = pools_of(near, freed)
+        if all(pool.left_bytes is None or pool.left_bytes >= 0 for pool in near_pools):
             break
-        longest = longest_context(facts, near, pools)
+        longest = longest_context(facts, near, near_pools)
     return longest
 
 
@@ -213,8 +209,17 @@ def with_fit(plan: Plan, fit: DecodeFit | None) -> Plan:
     """Return the plan with decoding predicted by what was measured; memory stays as it is."""
     machine = replace(plan.machine, fit=fit)
     decode = _decode(plan.facts, plan.load, machine, plan.memory, plan.decode.depth)
-    fitted = replace(plan, machine=machine, decode=decode)
-    return replace(fitted, findings=_findings(fitted))
+    findings = _findings(
+        plan.facts,
+        plan.load,
+        machine,
+        plan.memory,
+        plan.refusal,
+        plan.pools,
+        plan.max_context,
+        decode,
+    )
+    return replace(plan, machine=machine, decode=decode, findings=findings)
 
 
 def _planable(load: LoadSettings, refused: Refusal | None) -> LoadSettings:
@@ -298,7 +303,7 @@ def _decode(
         bytes_per_token=round(total),
         bandwidth_bytes_per_s=total / seconds if seconds else None,
         bandwidth_basis=machine.devices[busiest].bandwidth_basis,
-        ceiling=decode_ceiling(reads, machine),
+        ceiling=1.0 / seconds if seconds else None,
         expected_low=expected[0] if expected else None,
         expected_high=expected[1] if expected else None,
         depth=depth,
@@ -320,35 +325,22 @@ def _prefill(
     reads = layer_reads(facts.header, shape, features)
     moves = load.experts_on_cpu and bool(facts.experts) and memory.placement.offloaded > 0
 
-    def seconds(link_share: float) -> float | None:
-        return prefill_seconds(
-            facts.header,
-            shape,
-            memory.placement,
-            machine,
-            tokens,
-            memory.settings.ubatch,
-            features,
-            held=held,
-            experts_on_cpu=moves,
-            link_share=link_share,
-        )
-
-    worst, likely, best = LINK_SHARES
-    found = seconds(likely)
-    most = least = None
-    if moves:
-        most, least = seconds(worst), seconds(best)
-    floor = least_prefill_seconds(
+    prompt = Prompt(
         facts.header,
         shape,
         memory.placement,
         machine,
         tokens,
         memory.settings.ubatch,
+        features,
         held=held,
         experts_on_cpu=moves,
     )
+    worst, likely, best = LINK_SHARES
+    found, floor = prompt.likely(likely), prompt.least
+    most = least = None
+    if moves:
+        most, least = prompt.likely(worst), prompt.likely(best)
     device = machine.devices[memory.placement.output]
     plan = PrefillPlan(
         flops_per_token=prefill_flops(reads, shape, tokens) / tokens,
@@ -362,15 +354,24 @@ def _prefill(
     return plan, found
 
 
-def _findings(plan: Plan) -> tuple[Finding, ...]:
+def _findings(
+    facts: ModelFacts,
+    load: LoadSettings,
+    machine: Machine,
+    memory: MemoryPlan,
+    refused: Refusal | None,
+    pools: tuple[PoolUse, ...],
+    max_context: int | None,
+    decode: DecodePlan,
+) -> tuple[Finding, ...]:
     return find(
-        facts=plan.facts,
-        load=plan.load,
-        machine=plan.machine,
-        memory=plan.memory,
-        refused=plan.refusal,
-        pools=tuple((pool.name, pool.left_bytes, pool.over_load_line) for pool in plan.pools),
-        max_context=plan.max_context,
-        expected_high=plan.decode.expected_high,
-        reads=plan.decode.reads,
+        facts=facts,
+        load=load,
+        machine=machine,
+        memory=memory,
+        refused=refused,
+        pools=tuple((pool.name, pool.left_bytes, pool.over_load_line) for pool in pools),
+        max_context=max_context,
+        expected_high=decode.expected_high,
+        reads=decode.reads,
     )

@@ -76,24 +76,26 @@ def _growth(memory: MemoryPlan, heads: int) -> dict[str, float]:
     settings = memory.settings
     growth: dict[str, float] = {}
     devices = memory.devices
+    pools = [item.device.memory_pool for item in devices]
+    places = memory.placement.layers
     for cache in memory.caches:
         if not cache.grows:
             continue
+        streams, each = cache.streams, cache.tokens_per_cell
         for layer in cache.layers:
-            device = devices[memory.placement.layers[layer.layer]].device
-            row = (layer.k_row_bytes + layer.v_row_bytes) * cache.streams / cache.tokens_per_cell
-            growth[device.memory_pool] = growth.get(device.memory_pool, 0.0) + row
+            pool = pools[places[layer.layer]]
+            row = (layer.k_row_bytes + layer.v_row_bytes) * streams / each
+            growth[pool] = growth.get(pool, 0.0) + row
     if memory.draft is not None:
         for index, row in enumerate(memory.draft.growth):
-            pool = devices[index].device.memory_pool
-            growth[pool] = growth.get(pool, 0.0) + row * settings.streams
+            growth[pools[index]] = growth.get(pools[index], 0.0) + row * settings.streams
     if not growth:
         return {}
     mask = settings.prompt_tokens * (2 if settings.flash_attention else 4)
     scores = 0 if settings.flash_attention else 4 * settings.prompt_tokens * heads
     for index, item in enumerate(devices):
         if item.kv_bytes or index == CPU:
-            pool = item.device.memory_pool
+            pool = pools[index]
             extra = mask + (scores if item.kv_bytes else 0)
             growth[pool] = growth.get(pool, 0.0) + extra / settings.streams
     return growth

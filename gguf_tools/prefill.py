@@ -9,7 +9,7 @@ ceiling; no prediction lies above it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gguf_tools.header import Header
@@ -22,6 +22,7 @@ from gguf_tools.roles import expert_share
 
 __all__ = [
     "LINK_SHARES",
+    "Prompt",
     "attention_flops",
     "least_prefill_seconds",
     "prefill_flops",
@@ -62,6 +63,7 @@ def prefill_flops(
     return total + attention_flops(shape, tokens, depth)
 
 
+@lru_cache(maxsize=256)  # a slider leaves the prompt as it is
 def attention_flops(shape: Hyperparameters, tokens: int, depth: int = 0) -> float:
     """Return the operations of scores and sums over a prompt behind ``depth`` cached tokens."""
     if depth:
@@ -105,12 +107,19 @@ def prefill_seconds(
         experts_on_cpu: expert tensors stay on the CPU.
         link_share: what copies to a device reach of the way there.
     """
-    reads = layer_reads(header, shape, features)
-    prompt = _Prompt(
-        reads, shape, placement, machine, tokens, max(ubatch, 1), depth, tuple(held), experts_on_cpu
+    prompt = Prompt(
+        header,
+        shape,
+        placement,
+        machine,
+        tokens,
+        ubatch,
+        features,
+        depth=depth,
+        held=held,
+        experts_on_cpu=experts_on_cpu,
     )
-    likely, least = prompt.seconds(link_share), prompt.seconds(1.0, full=True)
-    return None if likely is None or least is None else max(likely, least)
+    return prompt.likely(link_share)
 
 
 def least_prefill_seconds(
@@ -130,74 +139,116 @@ def least_prefill_seconds(
     On each device micro-batches take as long as their operations at its full rate, or as reading
     what they need, whichever is longer. Arguments are those of `prefill_seconds`.
     """
-    prompt = _Prompt(
-        layer_reads(header, shape),
+    prompt = Prompt(
+        header,
         shape,
         placement,
         machine,
         tokens,
-        max(ubatch, 1),
-        depth,
-        tuple(held),
-        experts_on_cpu,
+        ubatch,
+        depth=depth,
+        held=held,
+        experts_on_cpu=experts_on_cpu,
     )
-    return prompt.seconds(1.0, full=True)
+    return prompt.least
 
 
-@dataclass(frozen=True, slots=True)
-class _Prompt:
-    """A prompt on a machine; see `prefill_seconds` for what its parts are."""
+class Prompt:
+    """A prompt on a machine: what each device has to do for it, and how long that takes.
 
-    reads: LayerReads
-    shape: Hyperparameters
-    placement: Placement
-    machine: Machine
-    tokens: int
-    ubatch: int
-    depth: int
-    held: tuple[float, ...]
-    experts_on_cpu: bool
+    Arguments are those of `prefill_seconds`. What all its answers share is worked out once.
+    """
 
-    def batches(self) -> tuple[tuple[int, int], ...]:
-        """Return micro-batches as (tokens, how many of them)."""
-        full, rest = divmod(self.tokens, self.ubatch)
-        found = ((self.ubatch, full), (rest, 1 if rest else 0))
-        return tuple((batch, times) for batch, times in found if times)
+    def __init__(
+        self,
+        header: Header,
+        shape: Hyperparameters,
+        placement: Placement,
+        machine: Machine,
+        tokens: int,
+        ubatch: int,
+        features: frozenset[CpuFeature] = frozenset(),
+        *,
+        depth: int = 0,
+        held: Sequence[float] = (),
+        experts_on_cpu: bool = False,
+    ) -> None:
+        self._reads = layer_reads(header, shape, features)
+        self._shape = shape
+        self._placement = placement
+        self._places = placement.layers[: shape.layers]
+        self._machine = machine
+        self._devices = machine.devices
+        self._tokens = tokens
+        self._held = held
+        self._experts_on_cpu = experts_on_cpu
+        ubatch = max(ubatch, 1)
+        full, rest = divmod(tokens, ubatch)
+        found = ((ubatch, full), (rest, 1 if rest else 0))
+        self._batches = tuple((batch, times) for batch, times in found if times)
+        self._count = sum(times for _, times in self._batches)
+        self._alone = 0  # tokens that kernels for many leave over
+        if rest < _MATRIX_TOKENS:
+            self._alone = rest
+        if ubatch < _MATRIX_TOKENS:
+            self._alone = tokens
+        self._attention = attention_flops(shape, tokens, depth) / max(shape.layers, 1)
+        self._work = self._by_device()
+        self._reading = self._reading_seconds()
+        self.least = self._seconds(1.0, full=True)
+        """The least time, in seconds; see `least_prefill_seconds`."""
 
-    def seconds(self, link_share: float, *, full: bool = False) -> float | None:
-        """Return how long it takes; ``full``: at all rates that are known, none of them a share."""
-        reads, tokens = self.reads, self.tokens
-        devices, places = self.machine.devices, self.placement.layers[: self.shape.layers]
-        attention = attention_flops(self.shape, tokens, self.depth) / max(self.shape.layers, 1)
-        work = [0.0] * len(devices)
-        moved = kernels = 0.0
-        for layer, index in enumerate(places):
+    def likely(self, link_share: float = LINK_SHARES[1]) -> float | None:
+        """Return the likely time in seconds; see `prefill_seconds`."""
+        likely = self._seconds(link_share)
+        return None if likely is None or self.least is None else max(likely, self.least)
+
+    def _by_device(self) -> list[float]:
+        """Return the operations on each device."""
+        reads, tokens, attention = self._reads, self._tokens, self._attention
+        work = [0.0] * len(self._devices)
+        for layer, index in enumerate(self._places):
             work[index] += 2.0 * reads.parameters[layer] * tokens + attention
-            if self.experts_on_cpu and index != CPU:
+            if self._experts_on_cpu and index != CPU:
                 work[index] -= 2.0 * reads.expert_parameters[layer] * tokens
-            if index == CPU:
-                kernels += self._kernels(layer) + attention / PREFILL_SHARE["cpu"]
-                moved += reads.dense[layer] + reads.experts[layer]
-        work[self.placement.output] += 2.0 * reads.head_parameters
+        work[self._placement.output] += 2.0 * reads.head_parameters
+        return work
+
+    def _kernels(self) -> float:
+        """Return the processor's operations, each over the share that its kernel reaches."""
+        reads, alone = self._reads, self._alone
+        many, attention = self._tokens - alone, self._attention / PREFILL_SHARE["cpu"]
         total = 0.0
-        if self.experts_on_cpu:
+        for layer, index in enumerate(self._places):
+            if index == CPU:
+                single = reads.dense_work[layer] + reads.expert_work[layer]
+                total += reads.prompt_work[layer] * many + single * alone + attention
+        return total
+
+    def _seconds(self, link_share: float, *, full: bool = False) -> float | None:
+        """Return how long it takes; ``full``: at all rates that are known, none of them a share."""
+        total = 0.0
+        if self._experts_on_cpu:
             kept = self._expert_seconds(link_share, full=full)
             if kept is None:
                 return None
             total = kept
-        reading = self._reading_seconds()
-        launching = self._launching_seconds()
-        for index, device in enumerate(devices):
+        reading, work = self._reading, self._work
+        launching = [0.0] * len(reading) if full else self._launching_seconds()
+        kernels = 0.0 if full else self._kernels()
+        for index, device in enumerate(self._devices):
             if work[index] == 0:
                 total += reading[index]
                 continue
             seconds = _work_seconds(work[index], device, full=full)
-            if index == CPU and kernels and device.flops_per_s and not full:
+            if index == CPU and kernels and device.flops_per_s:
                 seconds = kernels / device.flops_per_s
             if seconds is not None:
-                seconds = max(seconds, reading[index], 0.0 if full else launching[index])
-            if index == CPU and self.placement.offloaded:
-                through = self._through_link(work[index], moved, full=full)
+                seconds = max(
+                    seconds, reading[index], 0.0 if launching is None else launching[index]
+                )
+            if index == CPU and self._placement.offloaded:
+                through = self._through_link(work[index], full=full)
                 known = (item for item in (seconds, through) if item is not None)
                 seconds = min(known, default=None)
             if seconds is None:
@@ -205,29 +256,19 @@ class _Prompt:
             total += seconds
         return total
 
-    def _kernels(self, layer: int) -> float:
-        """Return a layer's operations on a processor, over what its kernels reach."""
-        reads, alone = self.reads, 0
-        if self.tokens % self.ubatch < _MATRIX_TOKENS:
-            alone = self.tokens % self.ubatch
-        if self.ubatch < _MATRIX_TOKENS:
-            alone = self.tokens
-        single = reads.dense_work[layer] + reads.expert_work[layer]
-        return reads.prompt_work[layer] * (self.tokens - alone) + single * alone
-
     def _reading_seconds(self) -> list[float]:
         """Return how long each device reads: all micro-batches the layers, the last the output."""
-        reads, devices = self.reads, self.machine.devices
+        reads, devices, places = self._reads, self._devices, self._places
         read = [0.0] * len(devices)
-        read[CPU] += reads.input_rows * self.tokens
-        read[self.placement.output] += reads.output
-        for batch, times in self.batches():
-            for layer, index in enumerate(self.placement.layers[: self.shape.layers]):
+        read[CPU] += reads.input_rows * self._tokens
+        read[self._placement.output] += reads.output
+        for batch, times in self._batches:
+            for layer, index in enumerate(places):
                 read[index] += times * reads.dense[layer]
-                if reads.experts[layer] and (index == CPU or not self.experts_on_cpu):
-                    chosen = expert_share(self.shape, layer, batch)
+                if reads.experts[layer] and (index == CPU or not self._experts_on_cpu):
+                    chosen = expert_share(self._shape, layer, batch)
                     read[index] += times * reads.experts[layer] * chosen
-            for index, size in enumerate(self.held):
+            for index, size in enumerate(self._held):
                 read[index] += times * size
         return [
             size / device.bandwidth_bytes_per_s if device.bandwidth_bytes_per_s else 0.0
@@ -236,10 +277,9 @@ class _Prompt:
 
     def _launching_seconds(self) -> list[float]:
         """Return how long the kernels of all micro-batches take to be launched, by device."""
-        devices = self.machine.devices
-        counts = zip(*launches_of(self.shape, self.placement, len(devices)), devices, strict=True)
-        times = sum(count for _, count in self.batches())
-        return [times * sum(launch_seconds(*of_device)) / 2.0 for of_device in counts]
+        launches = launches_of(self._shape.layers, self._placement, len(self._devices))
+        counts = zip(*launches, self._devices, strict=True)
+        return [self._count * sum(launch_seconds(*of_device)) / 2.0 for of_device in counts]
 
     def _expert_seconds(self, link_share: float, *, full: bool) -> float | None:
         """Return what experts take where they lie in main memory and layers on devices.
@@ -252,17 +292,17 @@ class _Prompt:
         bus's rate, and copying does not overlap with computing here: a rough figure. None if a
         rate is unknown.
         """
-        reads, cpu = self.reads, self.machine.cpu
+        reads, cpu = self._reads, self._machine.cpu
         total = 0.0
-        for layer, index in enumerate(self.placement.layers[: self.shape.layers]):
+        for layer, index in enumerate(self._places):
             if index == CPU or not reads.experts[layer]:
                 continue
-            device = self.machine.devices[index]
+            device = self._devices[index]
             link = device.link_bytes_per_s
             if device.memory_pool == cpu.memory_pool and cpu.bandwidth_bytes_per_s:
                 link = cpu.bandwidth_bytes_per_s / 2  # read and written in one memory
-            for batch, times in self.batches():
-                read = reads.experts[layer] * expert_share(self.shape, layer, batch)
+            for batch, times in self._batches:
+                read = reads.experts[layer] * expert_share(self._shape, layer, batch)
                 if batch >= _OFFLOADED_TOKENS and link and device.kind != "rpc":
                     work = 2.0 * reads.expert_parameters[layer] * batch
                     computed = _work_seconds(work, device, full=full)
@@ -279,13 +319,17 @@ class _Prompt:
                     return None
         return total
 
-    def _through_link(self, work: float, moved: float, *, full: bool) -> float | None:
-        device = self.machine.devices[self.placement.output]
+    def _through_link(self, work: float, *, full: bool) -> float | None:
+        """Return what the processor's layers take if they are brought to the output's device."""
+        device = self._devices[self._placement.output]
         computed = _work_seconds(work, device, full=full)
         if computed is None or not device.link_bytes_per_s or device.kind == "rpc":
             return None
-        batches = sum(times for _, times in self.batches())
-        return computed + batches * moved / device.link_bytes_per_s
+        reads, moved = self._reads, 0.0
+        for layer, index in enumerate(self._places):
+            if index == CPU:
+                moved += reads.dense[layer] + reads.experts[layer]
+        return computed + self._count * moved / device.link_bytes_per_s
 
 
 def _work_seconds(work: float, device: Device, *, full: bool) -> float | None:

@@ -132,8 +132,9 @@ def token_bytes(
     work[placement.output] += reads.output_work * sequences
     weights[CPU] += reads.input_rows * sequences
     weights[placement.output] += reads.output
+    places = placement.layers
     for layer in range(shape.layers):
-        index = placement.layers[layer]
+        index = places[layer]
         weights[index] += reads.dense[layer]
         work[index] += reads.dense_work[layer] * sequences
         if reads.experts[layer]:
@@ -142,19 +143,22 @@ def token_bytes(
             work[where] += reads.expert_work[layer] * sequences
     for layer, (pair, window) in enumerate(attention_terms(shape)):
         seen = min(depth + 1, window) if window else depth + 1
-        attention[placement.layers[layer]] += pair * seen * sequences
+        attention[places[layer]] += pair * seen * sequences
     filled = round_up(depth + 1, _CELLS)
     read = [
         min(cache.cells, round_up(-(-filled // cache.tokens_per_cell), _CELLS)) for cache in caches
     ]
+    shares = shape.kv_from_start >= 0
     for cache, cells in zip(caches, read, strict=True):
+        rows = cells * sequences
         for item in cache.layers:
-            row = item.k_row_bytes + item.v_row_bytes
-            times = 1 + _shared_readers(shape, item.layer)
-            kv[placement.layers[item.layer]] += row * cells * sequences * times
+            size = (item.k_row_bytes + item.v_row_bytes) * rows
+            if shares:
+                size *= 1 + _shared_readers(shape, item.layer)
+            kv[places[item.layer]] += size
     for held in states:
-        size = sum(held.tensors) / settings.sequences
-        state[placement.layers[held.layer]] += 2 * size * sequences
+        each = sum(held.tensors) / settings.sequences
+        state[places[held.layer]] += 2 * each * sequences
     moved, trips = crossings(
         shape,
         placement,
@@ -165,7 +169,7 @@ def token_bytes(
         sequences=sequences,
         flash_attention=settings.flash_attention,
     )
-    kernels, stretches = launches_of(shape, placement, devices)
+    kernels, stretches = launches_of(shape.layers, placement, devices)
     parts = zip(weights, kv, state, moved, trips, work, attention, kernels, stretches, strict=True)
     return tuple(TokenBytes(*part) for part in parts)
 

@@ -7,13 +7,13 @@ another is copied when the run of nodes that needs it begins.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final, Literal, TypeAlias
 
 from gguf_tools.compute.build import build_graph
 from gguf_tools.compute.graph import Graph
-from gguf_tools.compute.growth import Growth
+from gguf_tools.compute.growth import ENDLESS_CELLS, Growth
 from gguf_tools.compute.indexed import INDEXED
 from gguf_tools.compute.kept_layers import KeptLayers, kept_layers
 from gguf_tools.header import Header
@@ -94,7 +94,6 @@ def compute_by_device(
 def _but_context(shape: Hyperparameters, settings: EngineSettings) -> tuple[object, ...]:
     """Return all that a graph depends on but the length of the context."""
     kv = settings.kv
-    window = shape.window * (kv.sequences if kv.unified else 1) + kv.ubatch
     return (
         settings.prompt_tokens,
         settings.outputs,
@@ -108,9 +107,15 @@ def _but_context(shape: Hyperparameters, settings: EngineSettings) -> tuple[obje
         kv.swa_full,
         kv.type_k,
         kv.type_v,
-        # Up to a window's length the caches of sliding layers grow as well.
-        shape.swa_kind != "none" and kv.context <= window,
+        _within_window(shape, settings),
     )
+
+
+def _within_window(shape: Hyperparameters, settings: EngineSettings) -> bool:
+    """Tell whether caches of sliding layers grow as well: up to a window's length they do."""
+    kv = settings.kv
+    window = shape.window * (kv.sequences if kv.unified else 1) + kv.ubatch
+    return shape.swa_kind != "none" and kv.context <= window
 
 
 def _sizes(
@@ -130,8 +135,7 @@ def _sizes(
     alike = (shape, *_but_context(shape, settings), kept.kinds, alignments, batches)
     found = _growths.get(header, alike)
     if found is None:
-        graph = _graph(header, shape, settings, kept.layers)
-        found = kept.layers, Growth(cells, graph, alignments, copies=batches)
+        found = kept.layers, _growth(header, shape, settings, kept.layers, alignments, batches)
         if shape.architecture not in _IN_STEPS:
             _growths.put(header, alike, found)
     built, growth = found
@@ -140,6 +144,30 @@ def _sizes(
     if sizes is None:
         sizes = growth.learn(cells, _graph(header, shape, settings, built), devices)
     return sizes
+
+
+def _growth(
+    header: Header,
+    shape: Hyperparameters,
+    settings: EngineSettings,
+    layers: tuple[int, ...],
+    alignments: tuple[int, ...],
+    batches: int,
+) -> Growth:
+    """Return the growth of a way of loading; where it is even, one graph tells all of it."""
+    if shape.architecture not in _IN_STEPS and not _within_window(shape, settings):
+        longest = replace(
+            settings,
+            context=ENDLESS_CELLS,
+            context_sequence=ENDLESS_CELLS,
+            ubatch=settings.prompt_tokens,  # a short context shortens the prompt
+            kv=replace(settings.kv, context=ENDLESS_CELLS),
+        )
+        growth = Growth.endless(_graph(header, shape, longest, layers), alignments, copies=batches)
+        if growth is not None:
+            return growth
+    graph = _graph(header, shape, settings, layers)
+    return Growth(settings.kv.context, graph, alignments, copies=batches)
 
 
 class _NoGraphError(ValueError):

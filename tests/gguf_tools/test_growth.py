@@ -12,11 +12,12 @@ import pytest
 from gguf_tools.compute.allocator import buffer_bytes
 from gguf_tools.compute.build import build_graph
 from gguf_tools.compute.graph import Graph
-from gguf_tools.compute.growth import Growth
+from gguf_tools.compute.growth import ENDLESS_CELLS, Growth
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import Machine, cpu_only
 from gguf_tools.memory import memory_plan
 from gguf_tools.placement import place_layers
+from gguf_tools.plan import make_plan
 from gguf_tools.settings import LoadSettings, engine_settings
 from tests.bench.verify_all import SPLIT
 from tests.helpers.families import FAMILIES
@@ -147,3 +148,38 @@ def test_graphs_that_grow_in_steps_are_built_each_time() -> None:
     longer.expand(longer.output(longer.make((1024, 1024), longer.nodes[-1])))
     assert growth.learn(1024, longer) == buffer_bytes(longer, (32,))
     assert growth.at(2048) is None
+
+
+def test_one_graph_that_is_long_enough_tells_the_growth() -> None:
+    growth = Growth.endless(_graph(ENDLESS_CELLS, 512), (32,))
+    assert growth is not None
+    for cells in (256, 768, 1024, 131072):
+        assert growth.at(cells) == buffer_bytes(_graph(cells, 512), (32,))
+    assert growth.at(512) is None  # an extent equals the cells there
+    assert growth.learn(512, _graph(512, 512)) == buffer_bytes(_graph(512, 512), (32,))
+    assert growth.at(256) == buffer_bytes(_graph(256, 512), (32,))
+
+
+def test_a_square_of_the_cells_is_no_even_growth() -> None:
+    graph = _graph(ENDLESS_CELLS, 64)
+    graph.expand(graph.output(graph.make((ENDLESS_CELLS, ENDLESS_CELLS), graph.nodes[-1])))
+    assert Growth.endless(graph, (32,)) is None
+
+
+def test_figures_do_not_depend_on_what_was_planned_before(tmp_path: Path) -> None:
+    # What a slider has left behind in the caches is what a fresh read of the file comes to.
+    path = ShapeModel(layers=9, tied=True).builder().write(tmp_path / "m.gguf")
+    loads = [
+        LoadSettings(context=context, gpu_layers=layers, sequences=sequences)
+        for sequences in (1, 3)
+        for context in (512, 4096, 3072, 100_000)
+        for layers in (0, 4, 10)
+    ]
+    warm = read_facts(path)
+    for load in (*loads, *reversed(loads)):
+        make_plan(warm, load, SPLIT)
+    for load in loads:
+        after, fresh = make_plan(warm, load, SPLIT), make_plan(read_facts(path), load, SPLIT)
+        assert after.memory == fresh.memory
+        assert (after.decode, after.prefill) == (fresh.decode, fresh.prefill)
+        assert (after.ttft_s, after.max_context) == (fresh.ttft_s, fresh.max_context)
