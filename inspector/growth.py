@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from gguf_tools.kv import KvCache, kv_caches
-from gguf_tools.machine import LOAD_LINE
 from gguf_tools.plan import Plan
 from gguf_tools.quants import cache_type
 from gguf_tools.settings import refusal
 from gguf_tools.units import ceil_div, counted
 from inspector.plan_record import GrowthLine, PlanRecord
+from inspector.views import BudgetView
 
 __all__ = ["growth_lines", "kv_formula", "more_chats"]
 
@@ -93,11 +94,13 @@ def kv_formula(plan: Plan) -> str:
     return formula
 
 
-def more_chats(plan: PlanRecord | None) -> int | None:
+def more_chats(plan: PlanRecord | None, shown: Sequence[BudgetView]) -> int | None:
     """Return how many more chats of this context fit below the load line, None if unknown.
 
     Each takes what one takes now of each memory; the engine takes 256 at once at most. What goes
-    past the load line is called unsafe elsewhere, so it is not offered here.
+    past the load line is called unsafe elsewhere, so it is not offered here. ``shown`` are the
+    memories as they are now: what this chat, its engine and other programs took since the plan was
+    made is no room any more. (Where the engine is gone they lack the model, and so say nothing.)
     """
     if plan is None or plan.max_sequences is None:
         return None
@@ -106,9 +109,8 @@ def more_chats(plan: PlanRecord | None) -> int | None:
     for pool in {item.pool for item in plan.devices}:
         here = [item for item in plan.devices if item.pool == pool]
         share = sum(item.kv_bytes + item.state_bytes for item in here) / max(now, 1)
-        total, free = here[0].total_bytes, here[0].free_bytes
-        if not share or total is None or free is None:
-            continue
-        room = LOAD_LINE * total - (total - free) - sum(item.used_bytes for item in here)
-        most = min(most, int(room // share))
+        titles = {item.title for item in here}
+        budget = next((item for item in shown if item.name in titles), None)
+        if share and budget is not None and budget.headroom_bytes is not None:
+            most = min(most, int(budget.headroom_bytes // share))
     return max(most, 0)

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from inspector.judged import Judged
 from inspector.plan_record import PlanRecord, SettingsRecord
 
 __all__ = [
@@ -61,6 +62,8 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     reply's own, and the first reply's record has the tokens of all and the time they took. With a
     draft model ``accepted_tokens`` of the ``drafted_tokens`` were right. Of a reply that was
     continued the figures are those of its last part; ``earlier`` has those before, in order.
+    ``judged`` is what its decode rate was held against when it ended, None where no bandwidth was
+    known then.
     """
 
     n_ctx: int
@@ -86,6 +89,7 @@ class TurnStats(msgspec.Struct, frozen=True, kw_only=True):
     drafted_tokens: int = 0
     accepted_tokens: int = 0
     earlier: tuple[TurnPart, ...] = ()
+    judged: Judged | None = None
 
     @property
     def whole_reply_tokens(self) -> int:

@@ -170,11 +170,14 @@ def _turn_table(turns: Sequence[TurnRecord]) -> str:
         ),
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
+    is_blank = False
     for turn in turns:
         stats = turn.stats
         predicted = ceiling = "—"
-        plan = None if turn.load is None else turn.load.plan
+        plan = None if turn.load is None else replayed(turn.load, [turn]).judging_plan
         point = None if plan is None else plan.rate_at(stats.mean_depth_tokens)
+        is_known = point is not None and point.ceiling is not None
+        is_blank = is_blank or (plan is not None and not is_known)
         if point is not None and point.low and point.high and point.ceiling:
             predicted = f"{format_figure(point.low)} to {format_figure(point.high)}"
             ceiling = f"{format_figure(point.ceiling)}"
@@ -187,8 +190,7 @@ def _turn_table(turns: Sequence[TurnRecord]) -> str:
     told = ["Rates are tokens per second."]
     if any(turn.load is None or turn.load.plan is None for turn in turns):
         told.append("Nothing was planned for turns whose load was not recorded.")
-    loads = [turn.load.plan for turn in turns if turn.load is not None and turn.load.plan]
-    if any(not plan.curve or plan.curve[0].ceiling is None for plan in loads):
+    if is_blank:
         told.append(
             "— stands where the memory's bandwidth was not measured yet when the model was loaded."
         )

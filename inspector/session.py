@@ -37,6 +37,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from gguf_tools.plan import Plan
+from inspector.judged import Judged, as_judged, judged_by
 from inspector.plan_record import PlanRecord, SettingsRecord
 from inspector.planned import plan_record
 from inspector.records import LoadRecord, MemorySample, TurnRecord, TurnStats
@@ -103,7 +104,6 @@ class Session:
         self.peak_bytes: int | None = None
         self.turns: tuple[TurnRecord, ...] = ()
         self._comparable: tuple[tuple[TurnRecord, ...], str, tuple[TurnRecord, ...]] = ((), "", ())
-        self._judged: tuple[TurnStats, PlanRecord] | None = None
         self._alone: TurnRecord | None = None  # the latest; it may stand in another version
         self.live: LiveTurn | None = None
         self.chat_tokens: int | None = None  # of the chat on screen by this model, if counted
@@ -256,9 +256,9 @@ class Session:
 
     def turn_finished(self, turn: TurnRecord) -> None:
         """A reply ended with its statistics."""
+        stats = msgspec.structs.replace(turn.stats, judged=self.judged_now(turn.stats))
+        turn = msgspec.structs.replace(turn, stats=stats)
         self.turns = (*self.turns, turn)
-        if self.plan is not None:
-            self._judged = (turn.stats, self.plan)
         if turn.stats.is_alone:
             self._alone = turn
         self.chat_tokens = None
@@ -347,17 +347,18 @@ class Session:
         A bandwidth that is measured later counts for later turns. Where nothing was known of it
         then, what is known now has to do; so it does while another turn runs.
         """
-        last, judged = self.last, self._judged
-        if self.live is not None or last is None or judged is None or self.plan is None:
-            return self.plan
-        stats, plan = judged
-        is_same = (stats.decode_s, stats.prompt_tokens, stats.reply_tokens) == (
-            last.stats.decode_s,
-            last.stats.prompt_tokens,
-            last.stats.reply_tokens,
-        )
-        is_known = bool(plan.curve) and plan.curve[0].ceiling is not None
-        return plan if is_same and is_known and plan.model == self.plan.model else self.plan
+        last, now = self.last, self.plan
+        judged = None if last is None else last.stats.judged
+        if self.live is not None or last is None or judged is None or now is None:
+            return now
+        of_load = None if last.load is None else last.load.plan
+        plan = of_load or now
+        return as_judged(plan, judged) if plan.model == now.model else now
+
+    def judged_now(self, stats: TurnStats) -> Judged | None:
+        """Return what a turn that ends now is held against; it is kept with the turn."""
+        begin, end = stats.prompt_tokens, stats.prompt_tokens + stats.reply_tokens
+        return judged_by(self.plan, (begin, stats.mean_depth_tokens, end))
 
     @property
     def prefill_per_s(self) -> float | None:

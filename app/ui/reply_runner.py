@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -30,6 +30,7 @@ from app.engine.protocol import (
 from app.engine.qt_client import EngineProcess
 from app.ui.chat_views import LiveReply
 from app.ui.store_bridge import StoreBridge
+from inspector.judged import Judged
 from inspector.records import TurnPart, TurnStats
 
 __all__ = ["FinishedReply", "ReplyRunner"]
@@ -83,6 +84,9 @@ class FinishedReply:
 class ReplyRunner(QObject):
     """Runs one request at a time.
 
+    ``load_id`` and ``judge`` are set by who knows: the record of the load that replies run under,
+    and what a reply that ends is held against, which is stored with it.
+
     Signals:
         started(str conversation_id, PromptFit): the prompt was fitted and is being read.
         text_arrived(str message_id, str answer, str reasoning)
@@ -105,7 +109,8 @@ class ReplyRunner(QObject):
         self._engine = engine
         self._store = store
         self._running: _Running | None = None
-        self.load_id: str | None = None  # record of the load that replies run under
+        self.load_id: str | None = None
+        self.judge: Callable[[TurnStats], Judged | None] = lambda _stats: None
         self._saved_s = -math.inf
         self._timer = QTimer(self)
         self._timer.setInterval(_SAVE_MS)
@@ -307,7 +312,12 @@ class ReplyRunner(QObject):
         part.ended = True
         part.unsaved = False
         state: MessageState = "stopped" if done.stop == "stopped" else "complete"
-        stats = msgspec.structs.replace(done.stats, load_id=self.load_id, earlier=part.before)
+        stats = msgspec.structs.replace(
+            done.stats,
+            load_id=self.load_id,
+            earlier=part.before,
+            judged=self.judge(done.stats),
+        )
         return self._store_part(part, state, done.stop, stats), state, stats
 
     def _fail(self, part: _Part, failed: Failed) -> tuple[str, MessageState]:

@@ -14,6 +14,7 @@ from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from gguf_tools.typed import typed_facts
 from gguf_tools.units import format_count
+from inspector.budget import budgets
 from inspector.growth import more_chats
 from inspector.panel import metadata_rows, panel_view, verify_line
 from inspector.planner_examples import model_named
@@ -322,10 +323,42 @@ def test_more_conversations_end_at_the_load_line(plan_of: PlanOf) -> None:
     for free, fitting in ((6, 1), (7, 2), (3, 0)):
         here = msgspec.structs.replace(device, free_bytes=free * GIB)
         session.plan = msgspec.structs.replace(plan, devices=(here,), max_sequences=256)
-        assert more_chats(session.plan) == fitting
+        assert more_chats(session.plan, budgets(session)) == fitting
         growth = panel_view(session).growth
         assert growth is not None
         assert growth.fitting_conversations == fitting
+
+
+def test_more_conversations_follow_what_memory_has_left(plan_of: PlanOf) -> None:
+    """Of 16 GiB 14.4 lie below the load line; the engine has 2.3 GiB, each chat takes 2 GiB.
+
+    Others hold 3.7 GiB at first, so 8.4 are left: four chats. Then the chat has grown, and what the
+    engine's process took for it besides its buffers is no room any more.
+    """
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    plan = session.plan
+    assert plan is not None
+    host = msgspec.structs.replace(
+        plan.devices[0],
+        weights_bytes=0,
+        kv_bytes=2 * GIB,
+        state_bytes=0,
+        compute_bytes=0,
+        output_bytes=0,
+        overhead_bytes=0,
+    )
+    session.plan = msgspec.structs.replace(plan, devices=(host,), max_sequences=256)
+    loaded(session, after=sample(private_mib=2355, CPU=(16, 10)))
+    for private_mib, free, fitting in ((2355, 10, 4), (2355 + 1024, 9, 3), (2355 + 4096, 6, 2)):
+        session.memory(sample(private_mib=private_mib, CPU=(16, free)))
+        growth = panel_view(session).growth
+        assert growth is not None
+        assert growth.fitting_conversations == fitting
+    session.engine_lost("The engine ended.")
+    growth = panel_view(session).growth
+    assert growth is not None
+    assert growth.fitting_conversations is None
 
 
 def test_what_still_fits_ends_with_the_context_or_the_budget(plan_of: PlanOf) -> None:

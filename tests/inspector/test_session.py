@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from gguf_tools.plan import Plan
-from inspector.records import Identity
+from inspector.judged import as_judged
+from inspector.records import Identity, TurnStats, decode_record, encode_record
 from inspector.session import Session, spread
 from inspector.speed import speed_view
 from tests.inspector.conftest import MIB, cpu, loaded, machine, sample, turn
@@ -230,3 +231,52 @@ def test_a_finished_turn_keeps_the_bandwidth_that_it_was_judged_with(plan_of: Pl
     later = speed_view(session)
     assert later is not None
     assert later.decode.ceiling == pytest.approx(4 * before.decode.ceiling, rel=0.01)
+
+
+def test_what_a_turn_was_judged_with_is_kept_with_it(plan_of: PlanOf) -> None:
+    """Another start of the program reads the turn back and knows no more than was kept."""
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    record = loaded(session)
+    session.turn_started(prompt_tokens=10, reused_tokens=0, new_tokens=10)
+    session.turn_finished(turn(record, decode_s=1.0))
+    before = speed_view(session)
+    kept = decode_record(encode_record(session.turns[-1].stats), TurnStats)
+    assert kept.judged is not None
+
+    again = Session()
+    again.planned(plan_of(machine(host=cpu(bandwidth_bytes_per_s=160e9)), n_ctx=1024))
+    later = loaded(again, at_ms=record.at_ms + 1)
+    again.conversation([msgspec.structs.replace(turn(record), stats=kept)])
+    after = speed_view(again)
+    assert before is not None
+    assert after is not None
+    assert before.decode.ceiling is not None
+    assert after.decode == before.decode
+    assert "40.0 GB/s" in after.decode.formula
+    # Of the load's record alone nothing of it could be known.
+    bare = msgspec.structs.replace(kept, judged=None)
+    again.conversation([msgspec.structs.replace(turn(later), stats=bare)])
+    now = speed_view(again)
+    assert now is not None
+    assert now.decode.ceiling == pytest.approx(4 * before.decode.ceiling, rel=0.01)
+
+
+def test_a_turn_without_a_known_bandwidth_keeps_none(plan_of: PlanOf) -> None:
+    session = Session()
+    assert session.judged_now(turn().stats) is None
+    session.planned(plan_of(machine(host=cpu(bandwidth_bytes_per_s=None)), n_ctx=1024))
+    assert session.judged_now(turn().stats) is None
+
+
+def test_what_is_kept_of_a_prediction_is_that_of_the_plan_at_its_depths(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    plan = session.plan
+    assert plan is not None
+    for prompt_tokens, reply_tokens in ((10, 0), (10, 300), (900, 124), (5000, 200)):
+        stats = turn(prompt_tokens=prompt_tokens, reply_tokens=reply_tokens).stats
+        judged = session.judged_now(stats)
+        assert judged is not None
+        for depth in (prompt_tokens, stats.mean_depth_tokens, prompt_tokens + reply_tokens):
+            assert as_judged(plan, judged).rate_at(depth) == plan.rate_at(depth)

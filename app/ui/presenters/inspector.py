@@ -96,6 +96,7 @@ class InspectorPresenter(QObject):
             engine, controller, self.session, self.plan, self._loads, self.replay, self
         )
         self._turns.changed.connect(self._on_changed)
+        controller.runner.judge = self.session.judged_now
         self._timer = QTimer(self)
         self._timer.setInterval(_SAMPLE_MS)
         self._timer.timeout.connect(self._ask_memory)
