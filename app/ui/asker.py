@@ -20,6 +20,7 @@ from app.settings import Settings
 from app.ui.chat_state import ConversationReader, NewChat, Opened
 from app.ui.reply_runner import ReplyRunner
 from app.ui.store_bridge import StoreBridge
+from app.ui.wanted_turn import Sent, WantedTurn
 
 if TYPE_CHECKING:
     from app.data.conversations import ConversationStore
@@ -29,7 +30,12 @@ __all__ = ["Asker", "BranchedBy"]
 log = logging.getLogger("plimsoll.chat")
 
 BranchedBy: TypeAlias = Literal["edit", "regenerate"]
+_Fits: TypeAlias = Callable[[WantedTurn, Callable[[], None]], bool]
 _Hold: TypeAlias = Callable[[Callable[[], object] | None, Callable[[], None] | None], bool]
+
+
+def _at_once(_turn: WantedTurn, _start: Callable[[], None]) -> bool:
+    return False
 
 
 def _never(_again: Callable[[], object] | None, _give_back: Callable[[], None] | None) -> bool:
@@ -63,6 +69,8 @@ class Asker(QObject):
     ``hold`` is asked before each turn, with what begins it again (None: the draft is still where it
     was) and what keeps its text if it never begins; True holds it back. ``revive`` is asked in the
     same way where the engine was lost: True loads its model again and begins the turn then.
+    ``measures`` is asked last, of any turn but the draft, with what starts it: True measures first
+    whether it fits. ``opened`` gives the chat on screen.
 
     Signals:
         asked(Opened, str | None shown): the reply has begun.
@@ -88,16 +96,19 @@ class Asker(QObject):
         settings: Settings,
         runner: ReplyRunner,
         reader: ConversationReader,
+        opened: Callable[[], Opened | None],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._reader = reader
+        self._opened = opened
         self._engine = engine
         self._store = store
         self._settings = settings
         self._runner = runner
         self.hold: _Hold = _never
         self.revive: _Hold = _never
+        self.measures: _Fits = _at_once
         self._engine_refused = False
         engine.state_changed.connect(self._on_engine_state)
         self._asking = False  # a question is on its way into the store
@@ -147,12 +158,14 @@ class Asker(QObject):
 
         Several ``replies`` are written at once; the first of them is shown.
         """
+        self._want(
+            WantedTurn(
+                lambda: Sent.before(self._opened(), message_id),
+                lambda: self._regenerate(message_id, shown, replies),
+            )
+        )
 
-        def again() -> None:
-            self.regenerate(message_id, shown=shown, replies=replies)
-
-        if not self._may_ask(again) or self.hold(again, None):
-            return
+    def _regenerate(self, message_id: str, shown: str | None, replies: int) -> None:
         model = self._model_name()
         others: list[str] = []
         left = _Left("regenerate")
@@ -175,20 +188,16 @@ class Asker(QObject):
 
     def edit(self, message_id: str, text: str, *, shown: str | None) -> bool:
         """Put a changed version beside a user's message and have it answered; False if not now."""
+        return self._want(
+            WantedTurn(
+                lambda: Sent.edited(self._opened(), message_id, text),
+                lambda: self._edit(message_id, text, shown),
+                lambda: self.unsent.emit(text, ()),
+                text,
+            )
+        )
 
-        def give_back() -> None:
-            self.unsent.emit(text, ())
-
-        def again() -> None:
-            if not self.edit(message_id, text, shown=shown):
-                give_back()
-
-        if self._is_lost and self.revive(again, give_back):
-            return True
-        if not self._may_ask():
-            return False
-        if self.hold(again, give_back):
-            return True
+    def _edit(self, message_id: str, text: str, shown: str | None) -> None:
         model = self._model_name()
         left = _Left("edit")
 
@@ -201,17 +210,17 @@ class Asker(QObject):
             return self._reader.read(store, edited.conversation_id), reply
 
         self._ask(work, shown, left=left)
-        return True
 
     def continue_reply(self, message: Message, *, shown: str | None) -> None:
         """Go on with a reply that ended early."""
+        self._want(
+            WantedTurn(
+                lambda: Sent.continued(self._opened(), message.id),
+                lambda: self._continue(message, shown),
+            )
+        )
 
-        def again() -> None:
-            self.continue_reply(message, shown=shown)
-
-        if not self._may_ask(again) or self.hold(again, None):
-            return
-
+    def _continue(self, message: Message, shown: str | None) -> None:
         def work(store: ConversationStore) -> tuple[Opened | None, Message]:
             store.save_reply(
                 message.id, message.text, message.reasoning, "streaming", stats=message.stats
@@ -219,6 +228,27 @@ class Asker(QObject):
             return self._reader.read(store, message.conversation_id), message
 
         self._ask(work, shown, continued=message)
+
+    def _want(self, turn: WantedTurn) -> bool:
+        """Begin a turn, now or when nothing is in its way; False if it can't be now."""
+
+        def again() -> None:
+            if not self._want(turn):
+                turn.give_up()
+
+        def start() -> None:
+            if self._may_ask():
+                turn.begin()
+            else:
+                turn.give_up()
+
+        if self._is_lost and self.revive(again, turn.give_back):
+            return True  # it begins when the model is there
+        if not self._may_ask():
+            return False
+        if not self.hold(again, turn.give_back) and not self.measures(turn, start):
+            turn.begin()
+        return True
 
     def _ask(
         self,
@@ -281,13 +311,11 @@ class Asker(QObject):
     def _is_lost(self) -> bool:
         return self._engine.state.status == "lost" and not (self._runner.is_running or self._asking)
 
-    def _may_ask(self, again: Callable[[], object] | None = None) -> bool:
-        """Tell whether a turn can begin; with ``again`` a lost engine is started for it first."""
+    def _may_ask(self) -> bool:
+        """Tell whether a turn can begin; say why not."""
         state = self._engine.state
         if self._runner.is_running or self._asking:
             self.blocked.emit(self._runner.conversation_id)
-        elif again is not None and self._is_lost and self.revive(again, None):
-            pass  # it begins when the model is there
         elif state.answers:
             return True
         else:

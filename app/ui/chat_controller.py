@@ -42,6 +42,7 @@ class ChatController(QObject):
     """See the module.
 
     Signals:
+        left(): another conversation is about to be on screen; what is typed now is of the old one.
         conversation_changed(Conversation | None): another one is on screen, or its settings are.
         views_changed(Sequence[MessageView]): the whole transcript.
         view_changed(MessageView): one message of it.
@@ -57,6 +58,7 @@ class ChatController(QObject):
         dropped_wanted(): the user wants to see what left the context.
     """
 
+    left = Signal()
     conversation_changed = Signal(object)
     views_changed = Signal(object)
     view_changed = Signal(object)
@@ -88,10 +90,12 @@ class ChatController(QObject):
         self.fit: PromptFit | None = None  # of the prompt that was sent last
         self.runner = ReplyRunner(engine, store, self)
         self._reader = ConversationReader()
-        self.branches = ChatBranches(store, self.runner, lambda: self._opened, self)
+        self.branches = ChatBranches(store, self.runner, self._on_screen, self)
         self.branches.changed.connect(self._read_again)
         self.branches.refused.connect(self.refused)
-        self.asker = Asker(engine, store, settings, self.runner, self._reader, self)
+        self.asker = Asker(
+            engine, store, settings, self.runner, self._reader, self._on_screen, self
+        )
         self.asker.asked.connect(self._on_asked)
         self.asker.branched.connect(self.branches.branch_left)
         self.asker.refused.connect(self.refused)
@@ -121,6 +125,9 @@ class ChatController(QObject):
     @property
     def opened(self) -> Opened | None:
         """All of the conversation on screen."""
+        return self._opened
+
+    def _on_screen(self) -> Opened | None:
         return self._opened
 
     @property
@@ -186,6 +193,9 @@ class ChatController(QObject):
         self.views_changed.emit(self._views())
 
     def _show(self, opened: Opened | None) -> None:
+        here = self.conversation
+        if here is not None and (opened is None or opened.conversation.id != here.id):
+            self.left.emit()
         self._opened = opened
         self.conversation_changed.emit(self.conversation)
         self.views_changed.emit(self._views())

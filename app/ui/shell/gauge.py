@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.ui.numbers import grouped, numbered, percent
@@ -14,6 +14,7 @@ __all__ = ["AMBER_FROM", "RED_FROM", "ContextGauge", "gauge_token"]
 
 AMBER_FROM = 0.80
 RED_FROM = 0.95
+_NOT_CACHED = 0.4  # opacity of what the next reply has to read first
 
 
 def gauge_token(share: float) -> str:
@@ -30,9 +31,12 @@ class _Bar(QWidget):
         super().__init__(parent)
         self._themes = themes
         self._share = 0.0
+        self._cached = 1.0
 
-    def set_share(self, share: float) -> None:
+    def set_share(self, share: float, cached: float) -> None:
+        """Show a share of the window; of it, another share lies in the cache."""
         self._share = share
+        self._cached = cached
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -54,7 +58,18 @@ class _Bar(QWidget):
         used.setWidth(max(whole.height(), whole.width() * share))
         if self.isRightToLeft():
             used.moveRight(whole.right())
-        painter.setBrush(theme.colour(gauge_token(self._share)))
+        colour = theme.colour(gauge_token(self._share))
+        if self._cached < 1.0:
+            paler = QColor(colour)
+            paler.setAlphaF(_NOT_CACHED)
+            painter.setBrush(paler)
+            painter.drawRoundedRect(used, radius, radius)
+            there = QRectF(used)
+            there.setWidth(used.width() * self._cached)
+            if self.isRightToLeft():
+                there.moveRight(used.right())
+            painter.setClipRect(there)
+        painter.setBrush(colour)
         painter.drawRoundedRect(used, radius, radius)
 
 
@@ -97,7 +112,7 @@ class ContextGauge(QWidget):
             .replace("%1", grouped(use.used_tokens))
             .replace("%2", grouped(use.limit_tokens))
         )
-        self._bar.set_share(use.share)
+        self._bar.set_share(use.share, use.cached_share)
         text = self._explanation(use)
         self.setToolTip(text)
         self.setAccessibleName(text)
@@ -118,12 +133,24 @@ class ContextGauge(QWidget):
             self._apply_theme()
 
     def _explanation(self, use: ContextUse) -> str:
+        sentence = self.tr("%1 of %2 tokens of the model's context are used (%3 %).")
+        if use.cached_tokens is not None:
+            sentence = self.tr("This chat takes %1 of %2 tokens of the model's context (%3 %).")
         lines = [
-            self.tr("%1 of %2 tokens of the model's context are used (%3 %).")
-            .replace("%1", grouped(use.used_tokens))
+            sentence.replace("%1", grouped(use.used_tokens))
             .replace("%2", grouped(use.limit_tokens))
             .replace("%3", percent(use.share))
         ]
+        if use.cached_tokens is not None:
+            lines.append(
+                numbered(
+                    use.cached_tokens,
+                    self.tr("One of them is in the cache; the next reply reads the rest first."),
+                    self.tr("%n of them are in the cache; the next reply reads the rest first."),
+                )
+                if use.cached_tokens
+                else self.tr("They are not in the cache yet; the next reply reads them first.")
+            )
         if use.replies > 1:
             lines.append(
                 self.tr("%1 replies are written at once and share it.").replace(

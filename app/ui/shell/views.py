@@ -175,11 +175,12 @@ class DraftFacts:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One piece of the status line."""
+    """One piece of the status line; ``short`` says it in fewer words where room is scarce."""
 
     text: str
     tooltip: str = ""
     severity: Severity = "info"
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)

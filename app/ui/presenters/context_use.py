@@ -1,0 +1,98 @@
+"""How much of a chat lies in the engine's cache: what was read and written last, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import QObject, Slot
+
+from app.data.records import Message
+from app.engine.protocol import EngineMessage, Loaded, Tuned
+from app.engine.qt_client import EngineProcess
+from app.ui.chat_controller import ChatController
+from app.ui.reply_runner import FinishedReply
+from app.ui.shell.views import ContextUse
+
+__all__ = ["CachedChat", "context_use"]
+
+
+class _Turn(NamedTuple):
+    """The turn that ended last, and the tokens that it left in the cache."""
+
+    conversation_id: str
+    message_id: str
+    tokens: int
+
+
+class CachedChat(QObject):
+    """Follows which chat's tokens lie in the cache, and how many."""
+
+    def __init__(
+        self, engine: EngineProcess, controller: ChatController, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._last: _Turn | None = None
+        engine.message.connect(self._on_message)
+        controller.runner.finished.connect(self._on_finished)
+
+    def tokens(self, path: Sequence[Message], used_tokens: int) -> int | None:
+        """Return how many of a chat's tokens lie in the cache; None: all of them, or not known.
+
+        Args:
+            path: the branch that is shown.
+            used_tokens: what it takes of the window.
+        """
+        last = self._last
+        if not path or not used_tokens:
+            return None
+        if last is None or last.conversation_id != path[0].conversation_id:
+            return 0
+        if all(message.id != last.message_id for message in reversed(path)):
+            return None  # another branch has its beginning in common
+        return last.tokens if last.tokens < used_tokens else None
+
+    @Slot(object)
+    def _on_message(self, message: EngineMessage) -> None:
+        if isinstance(message, Loaded | Tuned):
+            self._last = None
+
+    @Slot(object)
+    def _on_finished(self, finished: FinishedReply) -> None:
+        stats = finished.stats
+        if stats is not None:
+            read = stats.reused_tokens + stats.evaluated_tokens
+            tokens = stats.context_used_tokens if stats.has_read_all else read
+            self._last = _Turn(finished.conversation_id, finished.message_id, tokens)
+
+
+def context_use(
+    controller: ChatController,
+    cached: CachedChat,
+    *,
+    used_tokens: int,
+    branch_tokens: int,
+    n_ctx: int,
+) -> ContextUse:
+    """Return what the gauge shows of the chat on screen.
+
+    Args:
+        controller: has the chat.
+        cached: what of it lies in the cache.
+        used_tokens: what its branch takes of the window.
+        branch_tokens: what other replies take that are written at once.
+        n_ctx: tokens of the window.
+    """
+    here = controller.conversation
+    event = controller.events[-1] if controller.events else None
+    if here is None or here.keep_from is None:
+        event = None
+    is_written = controller.answering_here
+    return ContextUse(
+        used_tokens + branch_tokens,
+        n_ctx,
+        0 if event is None else len(event.dropped),
+        0 if event is None else event.dropped_tokens,
+        len(controller.runner.message_ids) if branch_tokens else 1,
+        None if is_written else cached.tokens(controller.path, used_tokens),
+    )
