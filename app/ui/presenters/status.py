@@ -11,7 +11,7 @@ from app.engine.outcome import remote_devices
 from app.engine.protocol import ModelInfo
 from app.engine.qt_client import EngineState
 from app.ui.presenters.model_names import FileLook
-from app.ui.shell.views import HeaderModel, Segment, StatusFacts
+from app.ui.shell.views import HeaderModel, Segment, Severity, StatusFacts
 from gguf_tools.machine import PARTLY_CACHED, bandwidth_how
 from gguf_tools.units import format_bandwidth
 from inspector.plan_record import PlanRecord
@@ -48,16 +48,18 @@ def status_facts(state: EngineState, bandwidth: Bandwidth | None = None) -> Stat
             name = device.description or device.name
             if device.kind == "cpu":
                 name = state.hello.cpu or name
-            text, tip = (
+            text, short, tip = (
                 f"{device.backend} · {name}",
+                name,
                 f"{state.hello.engine}\n{state.hello.system_info}",
             )
             if bandwidth is not None and bandwidth.device == device.name:
                 rate = format_bandwidth(bandwidth.bytes_per_s)
+                short += f" · {rate}"
                 named = _tr("{0} partly from cache") if bandwidth.is_cached else "{0}"
                 text += " · " + named.format(rate)
                 tip += "\n" + _tr("Memory is read at {0} ({1}).").format(rate, bandwidth.basis)
-            left.append(Segment(text, tip))
+            left.append(Segment(text, tip, short=short))
     if state.model is not None:
         left.extend(_model_segments(state.model))
     if state.compatibility:
@@ -70,6 +72,7 @@ def status_facts(state: EngineState, bandwidth: Bandwidth | None = None) -> Stat
                     "AMX and repacked kernels are off: they stop the engine on this processor."
                 ),
                 "warning",
+                _tr("Compatibility"),
             )
         )
     return StatusFacts(tuple(left), (_engine_segment(state),))
@@ -84,7 +87,8 @@ def _model_segments(model: ModelInfo) -> list[Segment]:
                     model.layers_offloaded,
                     model.layers_total,
                     ", ".join(model.devices_used) or _tr("the GPU"),
-                )
+                ),
+                short=_tr("{0} of {1} layers").format(model.layers_offloaded, model.layers_total),
             )
         )
     threads = _tr("{0} threads") if model.threads != 1 else _tr("{0} thread")
@@ -97,7 +101,8 @@ def _model_segments(model: ModelInfo) -> list[Segment]:
     if model.flash_attention is not None:
         segments.append(
             Segment(
-                _tr("Flash attention on") if model.flash_attention else _tr("Flash attention off")
+                _tr("Flash attention on") if model.flash_attention else _tr("Flash attention off"),
+                short=_tr("Flash on") if model.flash_attention else _tr("Flash off"),
             )
         )
     cache = model.type_k if model.type_k == model.type_v else f"{model.type_k}/{model.type_v}"
@@ -117,10 +122,13 @@ def _engine_segment(state: EngineState) -> Segment:
         "decode": _tr("Engine running"),
         "lost": _tr("Engine lost"),
     }
-    text = words[state.status]
+    text = short = words[state.status]
     if state.pid is not None:
         text = f"{text} · pid {state.pid}"
-    return Segment(text, state.sentence, "error" if state.status == "lost" else "info")
+    if state.status == "measuring":
+        short = _tr("Measuring")
+    severity: Severity = "error" if state.status == "lost" else "info"
+    return Segment(text, state.sentence, severity, short)
 
 
 def plan_bandwidth(plan: PlanRecord | None) -> Bandwidth | None:
