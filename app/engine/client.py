@@ -83,8 +83,10 @@ class EngineClient:
         self._ids = itertools.count(1)
         self._process: WorkerProcess | None = None
         self._messages: Heard = queue.Queue()
+        self._kept: dict[int, deque[EngineMessage]] = {}  # by request, not taken yet
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._phase: Phase = "starting"
+        self._phase_id = 0  # of the request that brought it there
         self._loaded: tuple[str, LoadOptions] | None = None
         self.hello: Hello | None = None
 
@@ -124,6 +126,7 @@ class EngineClient:
             end = WorkerEnd(1, "starting", not_started=f"{error.filename}: {error.strerror}")
             raise WorkerDied(end, recovery_after(end, compatibility=self.compatibility)) from error
         self._process, self._messages = process, process.messages
+        self._kept.clear()
         hello = self._next_message(_START_S)
         if not isinstance(hello, Hello) or hello.protocol != PROTOCOL_VERSION:
             self.close()
@@ -184,32 +187,50 @@ class EngineClient:
             line = encode_line(request)
         except ProtocolError as error:
             raise EngineError(f"This can't be sent to the engine: {error}.") from error
+        if not isinstance(request, Cancel):  # which is not answered
+            self._kept[request.id] = deque()
         process.write(line)
 
     def messages(self, request_id: int) -> Iterator[EngineMessage]:
         """Yield the messages of a request up to its final one.
 
+        What comes meanwhile for other requests is kept until it is asked for.
+
         Raises:
             WorkerDied: the worker ended.
         """
         while True:
-            message = self._next_message()
-            if getattr(message, "id", None) != request_id:
-                continue
-            self._follow_phase(message)
+            message = self._next_of(request_id)
             yield message
             if is_final(message):
+                self._kept.pop(request_id, None)
                 return
+
+    def _next_of(self, request_id: int) -> EngineMessage:
+        kept = self._kept.get(request_id)
+        if kept:
+            return kept.popleft()
+        while True:
+            message = self._next_message()
+            self._follow_phase(message)
+            message_id = getattr(message, "id", 0)
+            if message_id == request_id:
+                return message
+            if message_id in self._kept:
+                self._kept[message_id].append(message)
 
     def _follow_phase(self, message: EngineMessage) -> None:
         if isinstance(message, Progress):
-            self._phase = message.phase
+            self._enter(message.phase, message.id)
         elif isinstance(message, Started):
-            self._phase = "prefill"
+            self._enter("prefill", message.id)
         elif isinstance(message, Chunk):
-            self._phase = "decode"
-        elif is_final(message):
+            self._enter("decode", message.id)
+        elif is_final(message) and getattr(message, "id", 0) == self._phase_id:
             self._phase = "idle"
+
+    def _enter(self, phase: Phase, request_id: int) -> None:
+        self._phase, self._phase_id = phase, request_id
 
     def call(self, request: Request, kind: type[_Final]) -> _Final:
         """Send a request and return its final message.
@@ -267,7 +288,7 @@ class EngineClient:
         self, path: str, options: LoadOptions, on_progress: Callable[[float], None] | None
     ) -> ModelInfo:
         request = Load(id=self.new_id(), path=path, options=options)
-        self._phase = "load"
+        self._enter("load", request.id)
         self.send(request)
         for message in self.messages(request.id):
             if isinstance(message, Progress) and on_progress is not None:
@@ -288,7 +309,7 @@ class EngineClient:
             WorkerDied: the worker ended.
         """
         began = False
-        self._phase = "prefill"
+        self._enter("prefill", request.id)
         self.send(request)
         try:
             for message in self.messages(request.id):
@@ -301,7 +322,7 @@ class EngineClient:
                 self._on_notice(death.recovery.sentence)
             self.start()
             self.load(*self._loaded)
-            self._phase = "prefill"
+            self._enter("prefill", request.id)
             self.send(request)
             yield from self.messages(request.id)
 

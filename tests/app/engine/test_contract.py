@@ -125,6 +125,23 @@ def test_second_request_is_refused_while_one_runs_and_counts_are_served(loaded: 
     assert isinstance(list(loaded.receive(request.id))[-1], Done)
 
 
+def test_answers_wait_until_they_are_asked_for(loaded: Driver) -> None:
+    """In whatever order they are read: the first reply is over before another one is taken."""
+    first = generate(loaded, chat("Hello"))
+    loaded.send(first)
+    while True:
+        other = generate(loaded, chat("Other"))
+        loaded.send(other)
+        answer = list(loaded.receive(other.id))
+        if not isinstance(answer[-1], Failed):
+            break
+        assert answer[-1].kind == "busy"
+    for messages in (list(loaded.receive(first.id)), answer):
+        text, _, done = answer_of(messages)
+        assert text == "".join(STORY)
+        assert done.stop == "end_of_turn"
+
+
 def test_stop_keeps_what_was_written(loaded: Driver) -> None:
     request = generate(loaded, chat("Hello"), ignore_eos=True)
     loaded.send(request)
