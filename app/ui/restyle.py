@@ -19,6 +19,7 @@ __all__ = ["Restyler", "mark_windows"]
 
 _SLICE_S: Final = 0.004
 _APART_MS: Final = 12  # so that a slice and a frame do not come in one turn
+_FIRST_MS: Final = 100  # what is seen is drawn before what is hidden is begun
 _STYLE_CHANGE: Final = QEvent.Type.StyleChange
 _POLISHED: Final = Qt.WidgetAttribute.WA_WState_Polished
 
@@ -63,10 +64,13 @@ class Restyler(QObject):
                 self._waiting.append(widget)
         for widget in shown:
             _polish(widget)
+        self._timer.setInterval(_FIRST_MS)
         self._work_until(end)
 
     @Slot()
     def _go_on(self) -> None:
+        if self._timer.interval() != _APART_MS:
+            self._timer.setInterval(_APART_MS)
         self._work_until(time.perf_counter() + _SLICE_S)
 
     def _work_until(self, end: float) -> None:
@@ -74,7 +78,9 @@ class Restyler(QObject):
             widget = self._waiting.popleft()
             if isValid(widget):
                 _polish(widget)
-        if not self._waiting:
+        if not isValid(self._timer):  # a widget's own handler, or a collection, ended us meanwhile
+            self._waiting.clear()
+        elif not self._waiting:
             self._timer.stop()
         elif not self._timer.isActive():
             self._timer.start()

@@ -27,7 +27,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete, isValid
 
+from app.ui.restyle import Restyler
 from app.ui.theme import ThemeManager
 
 _LABELS = ("dim", "faint", "figures", "small", "strong", "title", "heading", "caps", "error", "tag")
@@ -208,3 +210,34 @@ def test_widgets_that_go_meanwhile_are_let_go(qtbot: QtBot) -> None:
     del hidden
     qtbot.waitUntil(lambda: not themes.is_laying_on)
     assert _colour(shown) == themes.theme.css("dim")
+
+
+class _Ends(QObject):
+    """Ends an object as soon as a widget is told of another style."""
+
+    def __init__(self, victim: QObject) -> None:
+        super().__init__()
+        self._victim = victim
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.StyleChange and isValid(self._victim):
+            delete(self._victim)
+        return False
+
+
+def test_what_a_widget_ends_meanwhile_is_not_asked_any_more(
+    qtbot: QtBot, qapp: QApplication
+) -> None:
+    """A widget's handler, or a collection in the middle of it, may end the restyler itself."""
+    qapp.setStyleSheet("QLabel { color: red; }")
+    restyler = Restyler(qapp)
+    hidden = [QLabel(str(i)) for i in range(3)]
+    for label in hidden:
+        qtbot.addWidget(label)
+        label.ensurePolished()
+    ends = _Ends(restyler)
+    hidden[0].installEventFilter(ends)
+    restyler.lay_on("QLabel { color: blue; }")
+    qtbot.waitUntil(lambda: not isValid(restyler))
+    assert not restyler.is_running
+    qtbot.wait(50)  # a slice that goes on would fail here: errors in slots fail a test
