@@ -15,6 +15,7 @@ from app.ui.dialogs.context_log import ContextLogDialog
 from app.ui.transcript.controls import controls_for
 from app.ui.transcript.items import MessageAction
 from tests.app.engine.conftest import FakeScript
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.window import Program
 
 Open = Callable[..., Program]
@@ -375,7 +376,7 @@ def test_a_reply_that_ends_while_its_chat_is_being_opened_is_shown_whole(
     conversation = controller.path[0].conversation_id
     controller.new_chat()
     held = threading.Event()
-    program.app.store.do(lambda _store: held.wait(20))
+    program.app.store.do(lambda _store: held.wait(PATIENCE_S))
     controller.open(conversation)  # reads the reply as it is now, half written
     program.until(lambda: program.app.engine.state.status == "ready")
     program.qtbot.wait(100)

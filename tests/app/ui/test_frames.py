@@ -6,6 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from app.ui.main_window import MainWindow
 from app.ui.theme import ThemeManager
+from tests.helpers.patience import until_idle
 
 
 class _Paints(QObject):
@@ -26,13 +27,13 @@ class _Paints(QObject):
 def test_a_frame_is_drawn_in_the_turn_after_it_was_asked_for(
     qtbot: QtBot, window: MainWindow
 ) -> None:
-    qtbot.wait(50)
+    until_idle(qtbot)
     paints = _Paints(window.header)
     window.header.update()
     QCoreApplication.sendPostedEvents()
     assert paints.count[window.header] == 0
     qtbot.waitUntil(lambda: paints.count[window.header] == 1)
-    qtbot.wait(50)
+    until_idle(qtbot)
     assert paints.count[window.header] == 1
 
 
@@ -48,7 +49,7 @@ def test_frames_go_on_after_one_was_drawn(qtbot: QtBot, window: MainWindow) -> N
 def test_a_change_of_the_theme_draws_each_widget_once(
     qtbot: QtBot, window: MainWindow, themes: ThemeManager
 ) -> None:
-    qtbot.wait(100)
+    until_idle(qtbot)
     labels = [label for label in window.findChildren(QLabel) if label.isVisible()]
     parts = (window, window.header, window.sidebar, window.chat, window.status, *labels)
     paints = _Paints(*parts)

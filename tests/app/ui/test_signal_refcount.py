@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-# In a process of its own: a version that has the fault ends the process that finds it.
 from tests.helpers.patience import PATIENCE_S
 
+# In a process of its own: a version that has the fault ends the process that finds it.
 _SCRIPT = """
 import sys
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal, Slot

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.transcript.items import MessageAction, MessageView, NoticeAction
 from app.ui.transcript.text_row import TextRow
 from app.ui.transcript.view import Transcript
+from tests.helpers.patience import until_idle
 from tests.helpers.transcript_probe import button, widgets
 
 Key = Qt.Key
@@ -161,10 +162,10 @@ def test_moving_the_mark_draws_its_two_places_and_not_the_whole_view(
     qtbot: QtBot, focused: Transcript
 ) -> None:
     QTest.keyClick(focused, Key.Key_Up)
-    qtbot.wait(50)
+    until_idle(qtbot)
     drawn = _Drawn(focused.viewport())
     focused.lay_out()
-    qtbot.wait(50)
+    until_idle(qtbot)
     assert drawn.area.isEmpty()
     before = QRegion(focused._navigator._mark)
     QTest.keyClick(focused, Key.Key_Up)
