@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -96,7 +97,7 @@ class Bar(QFrame):
         self._unfold.setCheckable(True)
         self._unfold.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._unfold.clicked.connect(lambda: return_focus(self._unfold))
-        self._unfold.toggled.connect(self._details.setVisible)
+        self._unfold.toggled.connect(self._show_details)
         flow.addWidget(self._unfold)
         self._unfold.setVisible(bool(details))
         self._buttons.setVisible(bool(choices) or bool(details))
@@ -141,6 +142,13 @@ class Bar(QFrame):
             for button in self._buttons.findChildren(QPushButton)
             if button is not self._unfold
         ]
+
+    @Slot(bool)
+    def _show_details(self, shown: bool) -> None:
+        """Unfold the details at their end: the last lines of a log tell why something ended."""
+        self._details.setVisible(shown)
+        self._details.moveCursor(QTextCursor.MoveOperation.End)
+        self._details.ensureCursorVisible()
 
     def _button(self, choice: Choice) -> QPushButton:
         button = QPushButton(choice.text, self._buttons)

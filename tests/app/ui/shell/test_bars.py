@@ -37,6 +37,17 @@ def test_details_unfold(qtbot: QtBot, themes: ThemeManager) -> None:
     assert not bar._details.isVisible()
 
 
+def test_details_unfold_at_their_end(qtbot: QtBot, themes: ThemeManager) -> None:
+    details = "\n".join(f"line {number}" for number in range(90))
+    bar = Bar(themes, "error", "It stopped.", CHOICES, details=details)
+    qtbot.addWidget(bar)
+    bar.resize(500, 300)
+    bar.show()
+    bar._unfold.click()
+    scroll = bar._details.verticalScrollBar()
+    qtbot.waitUntil(lambda: 0 < scroll.maximum() == scroll.value())
+
+
 def test_a_bar_without_buttons_has_no_empty_row(qtbot: QtBot, themes: ThemeManager) -> None:
     bare, full = Bar(themes, "info", "Said."), Bar(themes, "info", "Said.", CHOICES)
     for bar in (bare, full):
