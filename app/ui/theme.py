@@ -159,8 +159,8 @@ def _font(points: float, weight: QFont.Weight, *, code: bool) -> QFont:
     font.setPointSizeF(points)
     font.setWeight(weight)
     font.setHintingPreference(QFont.HintingPreference.PreferVerticalHinting)
-    # Figures of equal width: numbers that change in place must not make their row tremble.
-    font.setFeature(QFont.Tag("tnum"), 1)
+    # Figures of equal width, so that rows don't tremble; code has no joined signs ("<|im_end|>").
+    font.setFeature(QFont.Tag("calt" if code else "tnum"), 0 if code else 1)
     return font
 
 

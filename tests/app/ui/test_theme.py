@@ -241,3 +241,13 @@ def test_a_disabled_primary_button_stands_out_no_more_than_another(name: ThemeNa
     )
     assert {"background", "color"} <= plain.keys()
     assert plain.items() <= primary.items()
+
+
+def test_signs_of_code_are_not_joined() -> None:
+    """The end of a turn is read as "<|im_end|>", not with two triangles in it."""
+    theme = make_theme("dark")
+    calt = QFont.Tag("calt")
+    assert theme.code_font.isFeatureSet(calt)
+    assert theme.code_font.featureValue(calt) == 0
+    assert not theme.text_font.isFeatureSet(calt)
+    assert theme.text_font.featureValue(QFont.Tag("tnum")) == 1
