@@ -57,8 +57,8 @@ DEFECTS: Final = (
     Defect(
         "stored after sending: the disk is not waited for",
         _MESSAGES,
-        "self._write(lambda db: _insert(db, message), durable=True)",
-        "self._write(lambda db: _insert(db, message))",
+        "self._write(lambda db: _insert(db, message, keeps_draft=keeps_draft), durable=True)",
+        "self._write(lambda db: _insert(db, message, keeps_draft=keeps_draft))",
         _MESSAGE_TESTS,
     ),
     Defect(

@@ -10,6 +10,7 @@ __all__ = ["DEFECTS"]
 
 _CHAT: Final = ("tests/e2e/test_chat.py",)
 _DRAFTS: Final = ("tests/e2e/test_drafts.py",)
+_LAST_CHAT: Final = ("tests/e2e/test_last_chat.py",)
 
 DEFECTS: Final = (
     Defect(
@@ -43,10 +44,38 @@ DEFECTS: Final = (
     Defect(
         "a draft follows into another chat",
         "app/ui/presenters/chat.py",
-        "            composer.set_text(text)\n            self._show_chips()\n"
-        "        self._shown_chat = key",
-        "            self._show_chips()\n        self._shown_chat = key",
+        "            self._window.chat.composer.set_text(text + typed)",
+        "            pass",
         (*_DRAFTS, "tests/e2e/test_window_parts.py"),
+    ),
+    Defect(
+        "keys of the first instant are lost to the chat that comes",
+        "app/ui/presenters/chat.py",
+        "set_text(text + typed)",
+        "set_text(text)",
+        _LAST_CHAT,
+    ),
+    Defect(
+        "a start opens the last chat over one that was asked for",
+        "app/ui/presenters/chat_keeper.py",
+        "            if self._opening != key:\n                return\n",
+        "",
+        _LAST_CHAT,
+    ),
+    Defect(
+        "files of a draft that are on the disk are forgotten by a new one",
+        "app/ui/presenters/draft_files.py",
+        "draft.files = {file.id: file for file in kept} | added",
+        "draft.files = added or {file.id: file for file in kept}",
+        _LAST_CHAT,
+    ),
+    Defect(
+        "a file goes with the chat on screen when it was read",
+        "app/ui/presenters/draft_files.py",
+        "        draft = self._here  # the user may go to another chat while they are read\n"
+        "        for path in paths:",
+        "        for path in paths:\n            draft = self._drafts[None]",
+        ("tests/e2e/test_draft_files.py",),
     ),
     Defect(
         "undo in the window does nothing",

@@ -61,6 +61,7 @@ class _Window:
             chats=[chat.id for chat in program.chats.conversations],
             running=program.controller.runner.is_running,
             draft=program.window.chat.composer.text(),
+            files=[item.name for item in program.chat.attachments],
             theme=program.settings.get("theme"),
             width=program.settings.get("transcript_width"),
             **self._look_at_pages(),
@@ -115,6 +116,8 @@ class _Window:
                 program.chats.new_chat()
             case "type":
                 program.window.chat.composer.set_text(order["text"])
+            case "attach":
+                program.window.chat.composer.files_added.emit(order["paths"])
             case "load":
                 program.models.load(order["path"])
             case "retry":

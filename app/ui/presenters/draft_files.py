@@ -216,21 +216,17 @@ class DraftFiles(QObject):
             self._show_chips(announce=False)
 
     def _show_chips(self, *, announce: bool = True) -> None:
-        chips = [
-            AttachmentChip(key, file.attachment.name, file.attachment.tokens, warning=warning)
-            for key, file in self._here.files.items()
-            for warning in [self._gone_sentence() if key in self._here.gone else ""]
-        ]
+        gone = self.tr("{0} is no longer where it was. It is sent as it was when you attached it.")
+        chips = []
+        for key, file in self._here.files.items():
+            name, tokens = file.attachment.name, file.attachment.tokens
+            warning = gone.format(name) if key in self._here.gone else ""
+            chips.append(AttachmentChip(key, name, tokens, warning=warning))
         chips += _refused_chips(self._here.problems)
         composer = self._window.chat.composer
         composer.set_attachments(tuple(chips))
         if announce:
             composer.draft_changed.emit()
-
-    def _gone_sentence(self) -> str:
-        return self.tr(
-            "The file is no longer where it was. Its text is sent as it was when you attached it."
-        )
 
 
 def _refused_chips(problems: Mapping[str, tuple[str, str]]) -> list[AttachmentChip]:

@@ -39,7 +39,7 @@ class Chip(QFrame):
             note.setText(self.tr("counting…"))
         sentence = chip.problem or chip.warning
         if chip.warning and not chip.problem:
-            note.setText(self.tr("file is gone, %1").replace("%1", note.text()))
+            note.setText(self.tr("%1, file is gone").replace("%1", note.text()))
         self.setToolTip(sentence or chip.name)
         self.setAccessibleName(f"{chip.name}, {sentence or note.text()}")
         cross = QToolButton(self)

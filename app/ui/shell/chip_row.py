@@ -1,4 +1,4 @@
-"""The composer's attached files: a chip for each, and why some of them can't be sent."""
+"""The composer's attached files: a chip for each, and what is to be said of some of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _MOST_REASONS: Final = 3
 
 
 class ChipRow(Shrinkable):
-    """Chips that wrap, with a sentence for each file that can't be sent below; hidden without any.
+    """Chips that wrap, with a sentence below for each file that can't be sent, or is gone.
+
+    Hidden without any chip.
 
     Signals:
         removed(str): key of the chip whose cross was pressed.
@@ -33,23 +35,17 @@ class ChipRow(Shrinkable):
         content = QWidget()
         self._chips = QWidget(content)
         self._flow = FlowLayout(self._chips)
-        self._reasons = QLabel(content)
+        # Not in the tooltip of its chip alone: neither keyboard nor finger would find it there.
+        self._reasons = _sentences(content, "error")
+        self._warnings = _sentences(content, "small")
         self._column = QVBoxLayout(content)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._chips)
+        self._column.addWidget(self._warnings)
         self._column.addWidget(self._reasons)
         super().__init__(content, parent)
         self._themes = themes
         self._shown: tuple[AttachmentChip, ...] = ()
-        # Not in the tooltip of its chip alone: neither keyboard nor finger would find it there.
-        self._reasons.setProperty("kind", "error")
-        self._reasons.setTextFormat(Qt.TextFormat.PlainText)
-        self._reasons.setWordWrap(True)
-        self._reasons.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        policy.setHeightForWidth(True)
-        self._reasons.setSizePolicy(policy)
-        self._reasons.hide()
         self.verticalScrollBar().rangeChanged.connect(self._show_reasons)
         self.hide()
         themes.changed.connect(self._apply_theme)
@@ -69,6 +65,10 @@ class ChipRow(Shrinkable):
     def reasons(self) -> str:
         """Return the sentences below the chips."""
         return self._reasons.text()
+
+    def warnings(self) -> str:
+        """Return what is said below of files that can be sent."""
+        return self._warnings.text()
 
     @Slot()
     def _show_reasons(self) -> None:
@@ -92,17 +92,37 @@ class ChipRow(Shrinkable):
         if more > 0:
             one, many = self.tr("1 more file can't be sent."), self.tr("%n more can't be sent.")
             lines.append(numbered(more, one, many))
-        # A long name without a space may be broken where its words end.
-        self._reasons.setText("\n".join(lines).replace("_", "_\u200b"))
-        self._reasons.setVisible(bool(lines))
+        _say(self._reasons, lines)
+        _say(self._warnings, [chip.warning for chip in self._shown if chip.warning])
         self.setVisible(bool(self._shown))
 
     @Slot()
     def _apply_theme(self) -> None:
         theme = self._themes.theme
         self._chips.setContentsMargins(theme.px(6), theme.px(2), 0, 0)
-        self._reasons.setContentsMargins(theme.px(6), 0, 0, 0)
+        for label in (self._reasons, self._warnings):
+            label.setContentsMargins(theme.px(6), 0, 0, 0)
         self._flow.setSpacing(theme.px(6))
         self._column.setSpacing(theme.px(6))
         self.setMaximumHeight(theme.px(128))
         self._fill()
+
+
+def _sentences(parent: QWidget, kind: str) -> QLabel:
+    """Return a label for sentences of any length, hidden as yet."""
+    label = QLabel(parent)
+    label.setProperty("kind", kind)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+    policy.setHeightForWidth(True)
+    label.setSizePolicy(policy)
+    label.hide()
+    return label
+
+
+def _say(label: QLabel, lines: list[str]) -> None:
+    # A long name without a space may be broken where its words end.
+    label.setText("\n".join(lines).replace("_", "_\u200b"))
+    label.setVisible(bool(lines))

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
+from app.ui.shell.chip import Chip
 from app.ui.shell.composer import Composer
 from app.ui.shell.views import AttachmentChip
 from app.ui.theme import ThemeManager
@@ -66,3 +67,23 @@ def test_an_obstacle_has_fewer_words_where_it_would_be_cut(
         "short": "Some files can't be sent",
     }
     qtbot.waitUntil(lambda: composer._figures.shown_text() == words[shown])
+
+
+def test_a_file_that_is_gone_is_told_below_its_chip_and_can_be_sent(
+    qtbot: QtBot, composer: Composer
+) -> None:
+    composer.resize(420, 300)
+    composer.show()
+    sentence = "notes.md is no longer where it was. It is sent as it was when you attached it."
+    composer.set_attachments((AttachmentChip("a", "notes.md", 3, warning=sentence),))
+    assert composer._chips.warnings() == sentence
+    assert composer._chips._warnings.isVisible()
+    assert composer.reasons_text() == ""
+    (chip,) = composer.findChildren(Chip)
+    assert chip.toolTip() == sentence
+    assert chip.accessibleName() == f"notes.md, {sentence}"
+    assert [label.text() for label in chip.findChildren(QLabel)][-1] == "3 tokens, file is gone"
+    with qtbot.waitSignal(composer.send_requested):
+        composer.edit.send_pressed.emit()
+    composer.set_attachments((AttachmentChip("a", "notes.md", 3),))
+    assert composer._chips._warnings.isHidden()
