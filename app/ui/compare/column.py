@@ -141,6 +141,7 @@ class AnswerCard(QFrame):
             return None
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
         reference = menu.addAction(self.tr("Hold the others against this one"))
         reference.setEnabled(not view.is_reference and not self._running)
         reference.triggered.connect(lambda: self.reference_wanted.emit(view.key))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Slot
 
 from app.compare.opener import opener
 from app.compare.request import CompareError, CompareRequest, Prepared, prepare
@@ -17,8 +17,6 @@ from app.engine.qt_client import EngineProcess
 from app.paths import Paths
 from app.settings import Settings
 from app.ui import tasks
-from app.ui.compare.chooser import VariantsDialog
-from app.ui.compare.options import CompareOptionsDialog
 from app.ui.compare.page import ComparePage
 from app.ui.main_window import MainWindow
 from app.ui.presenters.compare_again import (
@@ -27,6 +25,7 @@ from app.ui.presenters.compare_again import (
     reading_request,
     run_offer,
 )
+from app.ui.presenters.compare_dialogs import ask_options, ask_variants
 from app.ui.presenters.compare_kept import KeptComparisons
 from app.ui.presenters.compare_report import write_report
 from app.ui.presenters.compare_results import CompareResults
@@ -174,22 +173,12 @@ class ComparePresenter(QObject):
     def open_chooser(self) -> None:
         """Let the user choose variants."""
         choices = variant_choices(self._scanner.arranged.groups)
-        dialog = VariantsDialog(self._themes, choices, self.wish.chosen, self._window)
-        known = {choice.path for choice in choices}
-        for path in self.wish.chosen:
-            if path not in known:
-                dialog.add_file(path)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.taken.connect(self.choose)
-        dialog.open()
+        ask_variants(self._themes, choices, self.wish.chosen, self.choose, self._window)
 
     @Slot()
     def open_options(self) -> None:
         """Let the user change what all variants share."""
-        dialog = CompareOptionsDialog(self._themes, self.wish.options, self._window)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.taken.connect(self.set_options)
-        dialog.open()
+        ask_options(self._themes, self.wish.options, self.set_options, self._window)
 
     @Slot(object)
     def set_options(self, values: dict[str, Any]) -> None:
