@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
-from app.ui.theme import Theme, ThemeManager
+from app.ui.theme import Theme, ThemeManager, make_theme
 from resources.loader import read_bytes, read_text
 
 __all__ = ["IconKeeper", "app_icon", "draw_icon", "icon", "pixmap"]
@@ -120,6 +120,12 @@ class IconKeeper(QObject):
         self._name = name
         self._token = token or self._token
         self._refresh()
+
+    def prepare(self) -> None:
+        """Draw the icon for the other theme, so that a change of it finds it drawn."""
+        theme = self._themes.theme
+        other = make_theme("light" if theme.is_dark else "dark", theme.scale, theme.points_per_px)
+        icon(self._name, other, self._token, self._size_px)
 
     @Slot()
     def _refresh(self) -> None:

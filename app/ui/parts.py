@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from app.ui.icons import IconKeeper
 from app.ui.later import modules_of
 from app.ui.warm_up import Step, imports, library
 
@@ -288,6 +289,8 @@ def warm_up_steps(program: Application) -> Iterator[Step]:
     yield from imports("app.ui.presenters.summary")
     yield lambda: program.summary
     yield from imports(*modules_of(type(program)), *_DIALOGS)
+    for keeper in program.window.findChildren(IconKeeper):
+        yield keeper.prepare
 
 
 def _transcript_steps() -> Iterator[Step]:

@@ -20,6 +20,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
+from app.ui.rehearsal import Rehearsal
 from app.ui.restyle import Restyler, mark_windows
 from app.ui.stylesheet import stylesheet
 from resources.loader import read_bytes, read_text, resource_path
@@ -225,7 +226,7 @@ class Theme:
 
     def palette(self) -> QPalette:
         """Return the palette for what Qt draws by itself."""
-        palette = QPalette()
+        palette, disabled = QPalette(), QPalette.ColorGroup.Disabled
         roles = {
             QPalette.ColorRole.Window: "background",
             QPalette.ColorRole.WindowText: "ink",
@@ -251,12 +252,9 @@ class Theme:
         }
         for role, token in roles.items():
             palette.setColor(role, self.colour(token))
-        for role in (
-            QPalette.ColorRole.WindowText,
-            QPalette.ColorRole.Text,
-            QPalette.ColorRole.ButtonText,
-        ):
-            palette.setColor(QPalette.ColorGroup.Disabled, role, self.colour("faint"))
+        all_text = (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text)
+        for role in (*all_text, QPalette.ColorRole.ButtonText):
+            palette.setColor(disabled, role, self.colour("faint"))
         return palette
 
 
@@ -322,6 +320,7 @@ class ThemeManager(QObject):
             raise RuntimeError("make the QApplication before the theme")
         self._app = app
         self._restyler = Restyler(app, self)
+        self._rehearsal = Rehearsal(self)
         _load_fonts()
         self._system_scale = _system_scale(
             QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
@@ -353,8 +352,8 @@ class ThemeManager(QObject):
 
     @property
     def is_laying_on(self) -> bool:
-        """Tell whether widgets that are hidden still wait for the theme in force."""
-        return self._restyler.is_running
+        """Tell whether anything waits for the theme in force: the screen, or what is hidden."""
+        return self._restyler.is_running or self._rehearsal.is_running
 
     def set_mode(self, mode: Mode) -> None:
         """Follow the system, or keep to one theme."""
@@ -391,6 +390,7 @@ class ThemeManager(QObject):
         self._theme = wanted
         self._lay_on()
         self.changed.emit()
+        self._rehearsal.begin()
 
     def _lay_on(self) -> None:
         mark_windows()

@@ -34,7 +34,7 @@ class Pictured(Painted):
     def update(self, *where: object) -> None:
         """Draw anew with the next frame."""
         self._picture = None
-        super().update(*where)  # type: ignore[arg-type]
+        super().update(*where)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         """Lay down the picture, made anew where it is not of this state any more."""
