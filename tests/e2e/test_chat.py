@@ -100,7 +100,7 @@ def test_question_whose_answer_was_deleted_can_be_answered(
 def test_stopped_reply_can_be_continued(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
-    fake_script(replies=[LONG, " and the rest"], decode_per_s=300)
+    fake_script(replies=[LONG, " and the rest"], decode_per_s=30)
     program = open_program(model).ready()
     program.send("Hello")
     program.until(lambda: program.written() > 40)
@@ -124,7 +124,7 @@ def test_stopped_reply_can_be_continued(
 def test_a45_second_send_while_one_runs_is_refused_and_nothing_is_lost(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
-    fake_script(replies=[LONG], decode_per_s=2000)
+    fake_script(replies=[LONG], decode_per_s=200)
     program = open_program(model).ready()
     composer = program.app.window.chat.composer
     composer.set_text("Hello")
@@ -141,7 +141,7 @@ def test_a45_second_send_while_one_runs_is_refused_and_nothing_is_lost(
 def test_edit_that_is_refused_goes_into_the_draft(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
-    fake_script(replies=[LONG], decode_per_s=300)
+    fake_script(replies=[LONG], decode_per_s=30)  # it is stopped
     program = open_program(model).ready()
     program.send("Hello")
     asked = program.app.controller.path[0]
@@ -156,7 +156,7 @@ def test_edit_that_is_refused_goes_into_the_draft(
 def test_a48_reply_fills_its_own_chat_while_another_is_on_screen(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
-    fake_script(replies=["short", LONG], decode_per_s=600)
+    fake_script(replies=["short", LONG], decode_per_s=80)
     program = open_program(model).ready()
     first = program.answered_chat("First chat")
     program.app.window.sidebar.new_chat_requested.emit()
@@ -177,7 +177,7 @@ def test_a48_reply_fills_its_own_chat_while_another_is_on_screen(
 def test_a48_deleting_the_chat_that_is_answered_stops_it(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
-    fake_script(replies=[LONG], repeat=True, decode_per_s=300)
+    fake_script(replies=[LONG], repeat=True, decode_per_s=30)
     program = open_program(model).ready()
     program.send("Hello")
     chat = program.app.controller.conversation
@@ -350,7 +350,7 @@ def test_reasoning_unfolds_while_it_is_written_if_wanted(
     wanted: bool, open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
     thought = "".join(f" because{i}" for i in range(60))
-    fake_script(replies=[["<think>", thought, "</think>", "Answer"]], decode_per_s=5)
+    fake_script(replies=[["<think>", thought, "</think>", "Answer"]], decode_per_s=1)
     program = open_program(model).ready()
     program.app.preferences.set_value("unfold_reasoning", wanted)
     program.send("Why?")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import psutil
 import pytest
 
+from app.compare.engine import VariantRun
 from app.data.records import Message
 from app.ui.presenters.compare import PAGE
 from app.ui.transcript.items import MessageAction
 from tests.app.engine.conftest import FakeScript
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
 
@@ -184,12 +187,16 @@ def test_one_variant_is_measured_again_by_its_menu(open_program: Open, variants:
     program.until(lambda: len(compare.page._earlier) == 2)
 
 
+def _endless(path: Path) -> str:
+    endless = TinyModel(script=(" red", " yellow"), layers=2, extra_tokens=COLOURS, context=16_384)
+    return str(write_tiny_model(path, endless))
+
+
 def test_killed_engine_marks_its_variant_and_the_others_go_on(
     open_program: Open, variants: list[str], tmp_path: Path
 ) -> None:
     # The second one never ends its turn, so that there is time to kill its engine.
-    endless = TinyModel(script=(" red", " yellow"), layers=2, extra_tokens=COLOURS, context=16_384)
-    variants[1] = str(write_tiny_model(tmp_path / "Endless-Q4_0.gguf", endless))
+    variants[1] = _endless(tmp_path / "Endless-Q4_0.gguf")
     program = open_program().ready()
     compare = program.app.compare
     _open(program, variants, quality=False, max_tokens=8192, n_ctx=16_384)
@@ -217,10 +224,14 @@ def test_killed_engine_marks_its_variant_and_the_others_go_on(
     assert record.variants[1].failure in compare.page._cards[1].text.toPlainText()
 
 
-def test_stop_ends_it_and_keeps_what_is_known(open_program: Open, variants: list[str]) -> None:
+def test_stop_ends_it_and_keeps_what_is_known(
+    open_program: Open, variants: list[str], tmp_path: Path
+) -> None:
+    # The last one never ends its turn, so that there is time to stop it.
+    variants[2] = _endless(tmp_path / "Endless-Q2_K.gguf")
     program = open_program().ready()
     compare = program.app.compare
-    _open(program, variants)
+    _open(program, variants, quality=False, max_tokens=16_000, n_ctx=16_384)
     compare.start("Name three colours.")
     program.until(lambda: bool(compare.run.answers))
     compare.stop()
@@ -257,7 +268,7 @@ def test_what_cannot_be_compared_is_said(
 def test_busy_chat_is_not_disturbed(
     open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
 ) -> None:
-    fake_script(replies=["word " * 400], decode_per_s=200)
+    fake_script(replies=["word " * 40_000], decode_per_s=200)  # it ends when it is stopped
     program = open_program(model).ready()
     program.send("Hello")
     _open(program, variants)
@@ -322,8 +333,21 @@ def _turns(program: Program, chat: tuple[Message, ...]) -> dict[str, Callable[[]
 
 
 def test_every_way_to_begin_a_turn_asks_while_a_comparison_measures(
-    open_program: Open, fake_script: FakeScript, model: Path, variants: list[str]
+    open_program: Open,
+    fake_script: FakeScript,
+    model: Path,
+    variants: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # However slow this window is, it measures until every way was tried.
+    may_measure = threading.Event()
+    answer = VariantRun.answer
+
+    def answer_later(run: VariantRun) -> None:
+        assert may_measure.wait(PATIENCE_S)
+        answer(run)
+
+    monkeypatch.setattr(VariantRun, "answer", answer_later)
     fake_script(replies=["Good day."])
     program = open_program(model).ready()
     program.send("Hello")
@@ -346,6 +370,7 @@ def test_every_way_to_begin_a_turn_asks_while_a_comparison_measures(
     assert compare.is_running
     _turns(program, chat)["edit"]()
     _press(program, "wait")
+    may_measure.set()
     program.app.controller.new_chat()  # it is waited for in whatever chat one looks at meanwhile
     program.until(lambda: not compare.is_running)
     assert compare.record is not None

@@ -71,7 +71,7 @@ def test_never_more_than_half_a_second_is_unstored(
 def test_reply_that_the_program_left_keeps_its_figures(
     open_program: Open, fake_script: FakeScript, model: Path
 ) -> None:
-    fake_script(replies=[LONG, LONG], decode_per_s=100)
+    fake_script(replies=[LONG, LONG], decode_per_s=40)
     program = open_program(model).ready()
     program.send("Hello")
     program.until(lambda: program.written() > 60)

@@ -63,7 +63,7 @@ def test_other_versions_can_be_looked_at_while_they_are_written(
     program = open_program(model).ready()
     program.send("Hello")
     program.answered()
-    fake_script(replies=[f"a {LONG}", f"b {LONG}", f"c {LONG}"], decode_per_s=150)
+    fake_script(replies=[f"a {LONG}", f"b {LONG}", f"c {LONG}"], decode_per_s=40)
     program.app.controller.act(
         MessageAction("regenerate_several", program.app.controller.path[-1].id)
     )

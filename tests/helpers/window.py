@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -118,7 +119,7 @@ def _main() -> int:
     def changed(*_values: object) -> None:
         live = program.controller.runner.live
         if live is not None:
-            print(json.dumps({"chars": len(live.text)}), flush=True)
+            print(json.dumps({"chars": len(live.text), "at_s": time.monotonic()}), flush=True)
 
     program.models.model_loaded.connect(loaded)
     program.controller.runner.text_arrived.connect(changed)
