@@ -115,7 +115,9 @@ class SetupCard(QFrame):
         self._problem.setProperty("kind", "error")
         self._problem.setWordWrap(True)
         self._column = QVBoxLayout(self)
-        self._column.addWidget(self.prompt)
+        self._text_row = QHBoxLayout()
+        self._text_row.addWidget(self.prompt)
+        self._column.addLayout(self._text_row)
         self._column.addWidget(self._whole)
         self._column.addWidget(self._problem)
         themes.changed.connect(self._space)
@@ -178,7 +180,12 @@ class SetupCard(QFrame):
     @Slot()
     def _space(self) -> None:
         theme = self._themes.theme
-        self._column.setContentsMargins(theme.px(12), theme.px(10), theme.px(12), theme.px(10))
+        # The buttons' words stand below the prompt's: 7 px of the margin are within their frames.
+        inset = theme.px(7)
+        side = theme.px(12)
+        self._column.setContentsMargins(side - inset, theme.px(10), side, theme.px(10))
+        self._text_row.setContentsMargins(inset, 0, 0, 0)
+        self._problem.setContentsMargins(inset, 0, 0, 0)
         self._column.setSpacing(theme.px(8))
         self._row.setSpacing(theme.px(8))
         self.progress.setFixedWidth(theme.px(110))

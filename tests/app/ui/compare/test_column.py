@@ -87,3 +87,18 @@ def test_menu_is_for_variants_that_are_not_running(qtbot: QtBot, themes: ThemeMa
     assert not shown._reference.isHidden()
     shown.set_view(view(is_reference=False), running=False)
     assert shown._reference.isHidden()
+
+
+def test_the_menu_tells_what_measuring_again_does(qtbot: QtBot, themes: ThemeManager) -> None:
+    shown = card(qtbot, themes)
+    shown.set_view(view(state="done", answer="Red.", can_measure=True), running=False)
+    menu = shown.menu()
+    assert menu is not None
+    assert menu.toolTipsVisible()
+    assert [action.text() for action in menu.actions() if action.isEnabled()] == [
+        "Hold the others against this one",
+        "Measure this one again",
+        "Copy the reply",
+        "Take out",
+    ]
+    menu.deleteLater()

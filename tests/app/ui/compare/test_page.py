@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.compare.chooser import VariantsDialog
 from app.ui.compare.options import COMPARE_SETTINGS, CompareOptionsDialog, default_options
 from app.ui.compare.page import ComparePage
+from app.ui.compare.setup import SetupCard
 from app.ui.compare.views import (
     BarView,
     ColumnView,
@@ -187,3 +188,21 @@ def test_options_hold_every_value(qtbot: QtBot, themes: ThemeManager) -> None:
         dialog._take.click()
     assert set(taken.args[0]) == {setting.key for setting in COMPARE_SETTINGS}
     assert taken.args[0] == default_options() | {"max_tokens": 64}
+
+
+@pytest.mark.parametrize("percent", [100, 160])
+def test_words_below_the_prompt_begin_where_it_begins(
+    qtbot: QtBot, themes: ThemeManager, percent: int
+) -> None:
+    themes.set_text_size(percent)
+    card = SetupCard(themes)
+    qtbot.addWidget(card)
+    card.set_view(SetupView(options="Temperature 0", how="One after another"))
+    card.resize(900, 160)
+    card.show()
+    qtbot.waitUntil(lambda: card.options.width() > 0)
+    frame_px = (
+        card.options.width() - card.options.fontMetrics().horizontalAdvance("Temperature 0")
+    ) / 2
+    words_x = card.options.mapTo(card, QPoint(0, 0)).x() + frame_px
+    assert abs(words_x - card.prompt.mapTo(card, QPoint(0, 0)).x()) <= 2
