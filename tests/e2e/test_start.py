@@ -16,6 +16,9 @@ from PySide6.QtCore import QEventLoop
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 
+from app.data.conversations import ConversationStore
+from app.data.state import StateFile
+from app.paths import Paths
 from app.ui.later import is_made
 from tests.app.engine.conftest import FakeScript
 from tests.helpers.patience import PATIENCE_S
@@ -95,12 +98,18 @@ def warmed(program: Program) -> Program:
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a start in a process of its own tells."""
+    return start(tmp_path_factory.mktemp("start"), opens=True)
+
+
+def start(data: Path, *, opens: bool) -> dict[str, Any]:
+    """Start the program on a data folder and return what it tells; all pages are opened or none."""
     environment = os.environ | {
-        "PLIMSOLL_DATA_DIR": str(tmp_path_factory.mktemp("start")),
+        "PLIMSOLL_DATA_DIR": str(data),
         BEGUN: repr(time.time()),
         NO_MODEL: "1",
-        OPEN: "1",
     }
+    if opens:
+        environment[OPEN] = "1"
     done = subprocess.run(
         [sys.executable, "-m", "tests.helpers.start_child"],
         cwd=ROOT,
@@ -121,6 +130,23 @@ def test_a_key_stands_in_the_composer_before_anything_heavy_is_read(told: dict[s
     early = set(told["modules"])
     assert sorted(early.intersection(HEAVY)) == []
     assert len(early) < 400
+
+
+def test_the_chat_that_was_open_last_comes_after_the_first_key(
+    told: dict[str, Any], tmp_path: Path
+) -> None:
+    paths = Paths(tmp_path, tmp_path / "cache")
+    store = ConversationStore(paths.store)
+    chat = store.create()
+    asked = store.add_message(chat.id, None, "user", "Tell me **much**")
+    store.add_message(chat.id, asked.id, "assistant", "| a | b |\n|---|---|\n| 1 | 2 |")
+    store.close()
+    StateFile(paths.state).set_last_chat(chat.id)
+    again = start(tmp_path, opens=False)
+    assert again["shown_chat"] == chat.id
+    early = set(again["modules"])
+    assert sorted(early.intersection(HEAVY)) == []
+    assert early - set(told["modules"]) == set()
 
 
 def test_processor_time_until_keys_are_taken_keeps_within_bounds(told: dict[str, Any]) -> None:

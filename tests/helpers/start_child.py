@@ -72,6 +72,8 @@ def _main() -> int:
     def settled() -> None:
         told["longest_slice_s"] = program.warm_up.longest_s
         program.tuning.enabled = False
+        here = program.controller.conversation
+        told["shown_chat"] = None if here is None else here.id
         took("settled_s")
 
     composer.draft_changed.connect(typed)
