@@ -50,6 +50,7 @@ def find(
     refused: Refusal | None,
     pools: tuple[tuple[str, int | None, bool], ...],
     max_context: int | None,
+    safe_context: int | None,
     expected_high: float | None,
     reads: tuple[TokenBytes, ...],
 ) -> tuple[Finding, ...]:
@@ -57,7 +58,7 @@ def find(
     found = []
     if refused is not None:
         found.append(_refused(refused))
-    found += _room(load, memory, pools, max_context)
+    found += _room(load, memory, pools, max_context, safe_context)
     found += _offload(load, machine, memory, expected_high, reads)
     found += _model(facts, load, memory)
     found += _draft(memory, pools)
@@ -85,6 +86,7 @@ def _room(
     memory: MemoryPlan,
     pools: tuple[tuple[str, int | None, bool], ...],
     max_context: int | None,
+    safe_context: int | None,
 ) -> list[Finding]:
     found = []
     for name, left, over in pools:
@@ -109,7 +111,7 @@ def _room(
                     "warning",
                     f"{name} would be filled above {LOAD_LINE:.0%}: other programs may push parts "
                     "of the model out.",
-                    fixes=_shrink(load, memory, max_context),
+                    fixes=_shrink(load, memory, safe_context),
                 )
             )
     return found

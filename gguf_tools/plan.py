@@ -15,7 +15,7 @@ from gguf_tools.findings import Finding, find
 from gguf_tools.machine import Basis, CpuFeature, DecodeFit, Device, Machine
 from gguf_tools.memory import DeviceMemory, MemoryPlan, memory_plan
 from gguf_tools.pools import PoolUse, longest_context, most_sequences, pools_of
-from gguf_tools.prefill import LINK_SHARES, Prompt, prefill_flops
+from gguf_tools.prefill import LINK_SHARES, Holder, Prompt, prefill_flops
 from gguf_tools.rates import (
     TokenBytes,
     layer_reads,
@@ -81,6 +81,7 @@ class PrefillPlan:
 
     ``expected_low`` and ``expected_high`` are given where the way is known and its speed is not.
     ``ceiling`` is what full rates of arithmetic allow, and reading the weights once a micro-batch.
+    ``held_by`` is what takes most of the expected time.
     """
 
     flops_per_token: float
@@ -90,11 +91,16 @@ class PrefillPlan:
     expected_low: float | None = None
     expected_high: float | None = None
     ceiling: float | None = None
+    held_by: Holder = "arithmetic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The whole answer for one way of loading."""
+    """The whole answer for one way of loading.
+
+    ``max_context`` is the longest context of a sequence that memory holds, filled to its end;
+    ``safe_context`` and ``max_sequences`` keep below the load line.
+    """
 
     facts: ModelFacts
     load: LoadSettings
@@ -104,6 +110,7 @@ class Plan:
     pools: tuple[PoolUse, ...]
     fits: bool | None
     max_context: int | None
+    safe_context: int | None
     max_sequences: int | None
     decode: DecodePlan
     prefill: PrefillPlan
@@ -156,7 +163,10 @@ def make_plan(
     prefill, first = _prefill(facts, load, machine, memory, prompt_tokens, held_bytes(held))
     step = seconds_per_token(decode.reads, machine)
     ttft = None if first is None or step is None else first + step
-    longest = _max_context(facts, planable, machine, memory, pools, freed_bytes)
+    longest, safe = (
+        _max_context(facts, planable, machine, memory, pools, freed_bytes, below_line=below)
+        for below in (False, True)
+    )
     return Plan(
         facts=facts,
         load=load,
@@ -166,12 +176,13 @@ def make_plan(
         pools=pools,
         fits=fits,
         max_context=longest,
+        safe_context=safe,
         max_sequences=most_sequences(memory, pools),
         decode=decode,
         prefill=prefill,
         ttft_s=ttft,
         refusal=refused,
-        findings=_findings(facts, load, machine, memory, refused, pools, longest, decode),
+        findings=_findings(facts, load, machine, memory, refused, pools, longest, safe, decode),
     )
 
 
@@ -182,6 +193,8 @@ def _max_context(
     memory: MemoryPlan,
     pools: tuple[PoolUse, ...],
     freed_bytes: dict[str, int] | None,
+    *,
+    below_line: bool,
 ) -> int | None:
     """Return the longest context that fits, looked at again where one step from here is too long.
 
@@ -189,7 +202,7 @@ def _max_context(
     than they do: below that a compute buffer shrinks no further.
     """
     freed, settings = freed_bytes or {}, memory.settings
-    longest = longest_context(facts, memory, pools)
+    longest = longest_context(facts, memory, pools, below_line=below_line)
     if settings.flash_attention:
         return longest
     current = settings.context_sequence
@@ -199,9 +212,10 @@ def _max_context(
         current = longest
         near = memory_plan(facts, replace(load, context=current * settings.streams), machine)
         near_pools = pools_of(near, freed)
-        if all(pool.left_bytes is None or pool.left_bytes >= 0 for pool in near_pools):
+        rooms = (pool.headroom_bytes if below_line else pool.left_bytes for pool in near_pools)
+        if all(room is None or room >= 0 for room in rooms):
             break
-        longest = longest_context(facts, near, near_pools)
+        longest = longest_context(facts, near, near_pools, below_line=below_line)
     return longest
 
 
@@ -217,6 +231,7 @@ def with_fit(plan: Plan, fit: DecodeFit | None) -> Plan:
         plan.refusal,
         plan.pools,
         plan.max_context,
+        plan.safe_context,
         decode,
     )
     return replace(plan, machine=machine, decode=decode, findings=findings)
@@ -338,6 +353,7 @@ def _prefill(
     )
     worst, likely, best = LINK_SHARES
     found, floor = prompt.likely(likely), prompt.least
+    holder = prompt.held_by
     most = least = None
     if moves:
         most, least = prompt.likely(worst), prompt.likely(best)
@@ -350,6 +366,7 @@ def _prefill(
         expected_low=tokens / most if most else None,
         expected_high=tokens / least if least else None,
         ceiling=tokens / floor if floor else None,
+        held_by=holder,
     )
     return plan, found
 
@@ -362,6 +379,7 @@ def _findings(
     refused: Refusal | None,
     pools: tuple[PoolUse, ...],
     max_context: int | None,
+    safe_context: int | None,
     decode: DecodePlan,
 ) -> tuple[Finding, ...]:
     return find(
@@ -372,6 +390,7 @@ def _findings(
         refused=refused,
         pools=tuple((pool.name, pool.left_bytes, pool.over_load_line) for pool in pools),
         max_context=max_context,
+        safe_context=safe_context,
         expected_high=decode.expected_high,
         reads=decode.reads,
     )

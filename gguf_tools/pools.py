@@ -39,6 +39,18 @@ class PoolUse:
         return None if self.free_bytes is None else self.free_bytes - self.used_bytes
 
     @property
+    def headroom_bytes(self) -> int | None:
+        """Return what may still be taken before the load line, negative past it.
+
+        Where the whole size is unknown there is no line: then it is what is left.
+        """
+        left = self.left_bytes
+        if left is None or self.total_bytes is None:
+            return left
+        taken = self.used_bytes + (self.others_bytes or 0)
+        return min(left, int(LOAD_LINE * self.total_bytes) - taken)
+
+    @property
     def over_load_line(self) -> bool:
         """Tell whether the model and others together pass the load line."""
         if self.total_bytes is None:
@@ -102,23 +114,34 @@ def _growth(memory: MemoryPlan, heads: int) -> dict[str, float]:
 
 
 def longest_context(
-    facts: ModelFacts, memory: MemoryPlan, pools: tuple[PoolUse, ...]
+    facts: ModelFacts,
+    memory: MemoryPlan,
+    pools: tuple[PoolUse, ...],
+    *,
+    below_line: bool = False,
 ) -> int | None:
     """Return the longest context of a sequence that fits, at most the trained one.
 
-    None if a pool's free memory is unknown, 0 if not even the weights fit.
+    None if a pool's free memory is unknown, 0 if not even the weights fit. ``below_line``: that
+    keeps below the load line.
     """
     trained = facts.context_length or memory.settings.context_sequence
-    return context_in_memory(facts, memory, pools, most=trained)
+    return context_in_memory(facts, memory, pools, most=trained, below_line=below_line)
 
 
 def context_in_memory(
-    facts: ModelFacts, memory: MemoryPlan, pools: tuple[PoolUse, ...], *, most: int
+    facts: ModelFacts,
+    memory: MemoryPlan,
+    pools: tuple[PoolUse, ...],
+    *,
+    most: int,
+    below_line: bool = False,
 ) -> int | None:
     """Return the longest context of a sequence that memory holds, at most ``most`` tokens.
 
     Memory grows evenly with the context, so one step from the planned context finds the end. None
-    if a pool's free memory is unknown, 0 if not even the weights fit.
+    if a pool's free memory is unknown, 0 if not even the weights fit. ``below_line``: that keeps
+    below the load line, 0 if the weights don't.
     """
     growth = _growth(memory, facts.heads or 0)
     current = memory.settings.context_sequence
@@ -127,18 +150,19 @@ def context_in_memory(
         rate = growth.get(pool.name, 0.0)
         if pool.used_bytes == 0:
             continue
-        if pool.left_bytes is None:
+        room = pool.headroom_bytes if below_line else pool.left_bytes
+        if room is None:
             return None
         if rate == 0:
-            if pool.left_bytes < 0:
+            if room < 0:
                 return 0
             continue
-        longest = min(longest, current + pool.left_bytes / rate)
+        longest = min(longest, current + room / rate)
     return max(int(longest) // _STEP * _STEP, 0)
 
 
 def most_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None:
-    """Return how many sequences of the planned length fit at once."""
+    """Return how many sequences of the planned length fit at once below the load line."""
     settings = memory.settings
     one: dict[str, float] = {}
     for item in memory.devices:
@@ -149,14 +173,15 @@ def most_sequences(memory: MemoryPlan, pools: tuple[PoolUse, ...]) -> int | None
     for pool_use in pools:
         if pool_use.used_bytes == 0:
             continue
-        if pool_use.left_bytes is None:
+        room = pool_use.headroom_bytes
+        if room is None:
             return None
         share = one.get(pool_use.name, 0.0)
         if share == 0:
-            if pool_use.left_bytes < 0:
+            if room < 0:
                 return 0
             continue
-        here = settings.streams + pool_use.left_bytes / share
+        here = settings.streams + room / share
         best = here if best is None else min(best, here)
     if best is None:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from gguf_tools.header import Header
 from gguf_tools.hparams import Hyperparameters
@@ -22,12 +22,17 @@ from gguf_tools.roles import expert_share
 
 __all__ = [
     "LINK_SHARES",
+    "Holder",
     "Prompt",
     "attention_flops",
     "least_prefill_seconds",
     "prefill_flops",
     "prefill_seconds",
 ]
+
+Holder: TypeAlias = Literal["arithmetic", "reading", "launches", "link", "experts"]
+"""What a prompt waits for most: ``link`` are layers brought to a device, ``experts`` those that lie
+in main memory, wherever they are computed."""
 
 LINK_SHARES: Final = (0.4, 0.6, 0.8)
 """What copies from main memory reach of the way to a device: at worst, likely, at best (assumed).
@@ -195,6 +200,8 @@ class Prompt:
         self._attention = attention_flops(shape, tokens, depth) / max(shape.layers, 1)
         self._work = self._by_device()
         self._reading = self._reading_seconds()
+        self.held_by: Holder = "arithmetic"
+        """What holds the device that takes longest, as the last likely time was worked out."""
         self.least = self._seconds(1.0, full=True)
         """The least time, in seconds; see `least_prefill_seconds`."""
 
@@ -227,12 +234,15 @@ class Prompt:
 
     def _seconds(self, link_share: float, *, full: bool = False) -> float | None:
         """Return how long it takes; ``full``: at all rates that are known, none of them a share."""
-        total = 0.0
+        total = longest = 0.0
+        holder: Holder = "arithmetic"
         if self._experts_on_cpu:
             kept = self._expert_seconds(link_share, full=full)
             if kept is None:
                 return None
             total = kept
+            if kept:
+                longest, holder = kept, "experts"
         reading, work = self._reading, self._work
         launching = [0.0] * len(reading) if full else self._launching_seconds()
         kernels = 0.0 if full else self._kernels()
@@ -243,17 +253,22 @@ class Prompt:
             seconds = _work_seconds(work[index], device, full=full)
             if index == CPU and kernels and device.flops_per_s:
                 seconds = kernels / device.flops_per_s
+            what: Holder = "arithmetic"
             if seconds is not None:
-                seconds = max(
-                    seconds, reading[index], 0.0 if launching is None else launching[index]
-                )
+                if max(reading[index], launching[index]) > seconds:
+                    what = "reading" if reading[index] >= launching[index] else "launches"
+                seconds = max(seconds, reading[index], launching[index])
             if index == CPU and self._placement.offloaded:
                 through = self._through_link(work[index], full=full)
-                known = (item for item in (seconds, through) if item is not None)
-                seconds = min(known, default=None)
+                if through is not None and (seconds is None or through < seconds):
+                    seconds, what = through, "link"
             if seconds is None:
                 return None
+            if seconds > longest:
+                longest, holder = seconds, what
             total += seconds
+        if not full:
+            self.held_by = holder
         return total
 
     def _reading_seconds(self) -> list[float]:

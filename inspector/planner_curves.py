@@ -84,7 +84,7 @@ def growth_curve(row: RowPlan, settings: PlannerSettings) -> Steps[GrowthCurve]:
     plan = row.plan
     now = plan.memory.settings.context_sequence
     trained = plan.facts.context_length
-    last = _last_context(now, row.context_breaks, trained)
+    last = _last_context(now, min(row.memory_ends or 0, trained or now), trained)
     samples = sorted({_STEP, *(last * index // _SAMPLES for index in range(1, _SAMPLES + 1))})
     plans: list[tuple[int, MemoryPlan]] = []
     for tokens in samples:
@@ -111,9 +111,9 @@ def growth_curve(row: RowPlan, settings: PlannerSettings) -> Steps[GrowthCurve]:
     )
 
 
-def _last_context(now: int, breaks: int | None, trained: int | None) -> int:
+def _last_context(now: int, breaks: int, trained: int | None) -> int:
     """Return the axis' end: a power of two that shows the present context and the break."""
-    wanted = max(now * 3 // 2, (breaks or 0) * 3 // 2, _LEAST_CONTEXT)
+    wanted = max(now * 3 // 2, breaks * 3 // 2, _LEAST_CONTEXT)
     end = 1 << (wanted - 1).bit_length()
     return min(end, max(trained or end, now))
 

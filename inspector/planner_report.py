@@ -12,11 +12,10 @@ from gguf_tools.units import format_bandwidth, format_bytes, format_figure
 from inspector.measured import fit_words
 from inspector.planner_curves import BatchingCurve, GrowthCurve
 from inspector.planner_rates import Rates
+from inspector.planner_reasons import balance_phrases, prefill_phrase
 from inspector.planner_setup import PlannerSettings
 from inspector.planner_words import (
-    balance_phrases,
     beyond_phrases,
-    prefill_phrase,
     range_text,
     short_name,
     tokens,

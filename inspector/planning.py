@@ -74,9 +74,10 @@ class RowPlan:
 
     ``plan`` is as asked; ``split`` is the plan with as many layers on the cards as fit, where the
     asked one doesn't fit and some split does. ``lacks_bytes`` of ``short_pool`` are missing.
-    ``context_breaks`` is the longest context of a conversation that fits, at most the trained one
-    (None: unknown), and ``cause`` what ends it. ``memory_ends`` is the longest one that memory
-    holds, whatever the model was trained for.
+    ``context_breaks`` is the longest context of a conversation that keeps below the load line, at
+    most the trained one (None: unknown), and ``cause`` what ends it; ``users`` are as many
+    conversations as keep below it. ``line_ends`` is the longest context that does, whatever the
+    model was trained for, ``memory_ends`` the longest that memory holds, filled to its end.
     """
 
     plan: Plan
@@ -88,6 +89,7 @@ class RowPlan:
     lacks_bytes: int
     short_pool: str
     context_breaks: int | None
+    line_ends: int | None
     memory_ends: int | None
     trained_context: int | None
     users: int | None
@@ -173,7 +175,7 @@ def plan_row(
     if plan.fits is False and plan.layers_offloaded > 0:
         split = yield from _split_that_fits(plan, depth)
         split = split and engine.fitted(split)
-    longest, ends = yield from _longest(plan, settings)
+    longest, line_ends, memory_ends = yield from _longest(plan, settings)
     cause = _cause(plan, longest)
     users = plan.max_sequences
     rates = rates_at(plan, depth, settings.conversations)
@@ -195,7 +197,8 @@ def plan_row(
         lacks_bytes=max(-(left or 0), 0),
         short_pool="" if short is None else short.name,
         context_breaks=longest,
-        memory_ends=ends,
+        line_ends=line_ends,
+        memory_ends=memory_ends,
         trained_context=facts.context_length,
         users=users,
         rates=rates,
@@ -234,21 +237,33 @@ def _split_that_fits(plan: Plan, depth: int) -> Steps[Plan | None]:
     return best
 
 
-def _longest(plan: Plan, settings: PlannerSettings) -> Steps[tuple[int | None, int | None]]:
-    """Return the longest context, at most the trained one, and the longest that memory holds.
+def _longest(
+    plan: Plan, settings: PlannerSettings
+) -> Steps[tuple[int | None, int | None, int | None]]:
+    """Return the longest context: trained and below the load line, below it, and that fits.
 
-    Both are worked out near to the end: buffers grow almost evenly with the context, so one step
+    All are worked out near to the end: buffers grow almost evenly with the context, so one step
     from far away is near, not there.
     """
-    ends = context_in_memory(plan.facts, plan.memory, plan.pools, most=_MOST_CONTEXT)
+    ends = _ends(plan)
     if ends is None or ends < _STEP:
-        return plan.max_context, ends
-    load = load_of(settings, context=ends, engine=plan.load)
-    near = make_plan(plan.facts, load, plan.machine)
+        return plan.safe_context, plan.safe_context, ends
+    near = make_plan(plan.facts, load_of(settings, context=ends, engine=plan.load), plan.machine)
     yield
-    ends = context_in_memory(near.facts, near.memory, near.pools, most=_MOST_CONTEXT) or 0
+    ends, line = _ends(near) or 0, _ends(near, below_line=True) or 0
+    if line >= _STEP:
+        load = load_of(settings, context=line, engine=plan.load)
+        near = make_plan(plan.facts, load, plan.machine)
+        yield
+        line = _ends(near, below_line=True) or 0
     trained = plan.facts.context_length or plan.memory.settings.context_sequence
-    return min(ends, trained // _STEP * _STEP), ends
+    return min(line, trained // _STEP * _STEP), line, ends
+
+
+def _ends(plan: Plan, *, below_line: bool = False) -> int | None:
+    return context_in_memory(
+        plan.facts, plan.memory, plan.pools, most=_MOST_CONTEXT, below_line=below_line
+    )
 
 
 def _cause(plan: Plan, longest: int | None) -> Cause:

@@ -161,7 +161,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             for item, reads in zip(plan.devices, decode.reads, strict=True)
         ],
         "fits": plan.fits,
-        "max_context": plan.max_context,
+        "max_context": plan.safe_context,
         "max_sequences": plan.max_sequences,
         "layers_offloaded": plan.layers_offloaded,
         "draft": _draft_as_json(plan.memory.draft),
@@ -263,12 +263,15 @@ def _as_text(plan: Plan) -> str:
         cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  " + "  ".join(cells).rstrip())
     fits = {True: "yes", False: "no", None: "unknown"}[plan.fits]
-    longest = "unknown" if plan.max_context is None else f"{plan.max_context:,} tokens"
+    longest = "unknown" if plan.safe_context is None else f"{plan.safe_context:,} tokens"
     trained = plan.facts.context_length
-    if trained and plan.max_context == trained // _STEP * _STEP:
+    if trained and plan.safe_context == trained // _STEP * _STEP:
         longest += ", all that it was trained for"
     chats = "unknown" if plan.max_sequences is None else f"{plan.max_sequences:,}"
-    decode, prefill = plan.decode, plan.prefill
+    over = any(pool.over_load_line for pool in plan.pools if pool.used_bytes)
+    if plan.fits and over:
+        fits = "yes, over the load line"
+    decode = plan.decode
     reads = f"{format_decimal_bytes(decode.bytes_per_token)} a token"
     reads += f" with {counted(decode.depth, 'token')} in the cache"
     device = plan.devices[decode.busiest].device
@@ -284,12 +287,13 @@ def _as_text(plan: Plan) -> str:
     ]
     lines += [
         "",
-        f"  Fits             {fits}; longest context {longest}; chats of this length {chats}",
+        f"  Fits             {fits}",
+        f"  Below load line  longest context {longest}; chats of this length {chats}",
         f"  Compute buffers  {_trust(plan)}",
         f"  Decode           {_decode_line(plan)}",
         f"                   {reads}",
         *network,
-        f"  Prefill          {_rate(prefill.expected)} ({prefill.flops_basis} arithmetic rate)",
+        f"  Prefill          {_prefill_line(plan)}",
         f"  First token      {_seconds(plan.ttft_s)}",
     ]
     for short in lacking(plan):
@@ -328,6 +332,19 @@ def _decode_line(plan: Plan) -> str:
         )
         line += f" {LAUNCH_WORDS if held else fit_words(plan.machine.fit)}"
     return line
+
+
+def _prefill_line(plan: Plan) -> str:
+    """Return the rate of a prompt, and the figure or the cause that it rests on."""
+    prefill = plan.prefill
+    how = {
+        "arithmetic": f"{prefill.flops_basis} arithmetic rate",
+        "reading": "reading the weights holds it",
+        "launches": "launching kernels holds it, assumed",
+        "link": "bringing layers to the card holds it, assumed",
+        "experts": "the experts in main memory hold it, assumed",
+    }[prefill.held_by]
+    return f"{_rate(prefill.expected)} ({how})"
 
 
 def _rate(tokens_per_s: float | None) -> str:

@@ -130,7 +130,13 @@ def test_above_the_load_line(eight: ModelFacts) -> None:
     assert found.text == (
         "GPU0 would be filled above 90%: other programs may push parts of the model out."
     )
-    assert [fix.setting for fix in found.fixes] == ["cache_type", "gpu_layers"]
+    assert [fix.setting for fix in found.fixes] == ["context", "cache_type", "gpu_layers"]
+    # The context that is offered keeps below the line, and the next step would not.
+    shorter = found.fixes[0].value
+    assert isinstance(shorter, int)
+    assert _findings(eight, _sized(5.5), context=shorter) == ()
+    (again,) = _findings(eight, _sized(5.5), context=shorter + 256)
+    assert again.id == "over_load_line"
     assert _findings(eight, _sized(6), context=8192) == ()
     # With one layer there, fewer would be none.
     tight = _findings(eight, _sized(0.3), context=8192, gpu_layers=1)

@@ -10,10 +10,12 @@ import pytest
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import Device, Machine, cpu_only
 from gguf_tools.memory import memory_plan
+from gguf_tools.plan import make_plan
 from gguf_tools.prefill import LINK_SHARES, PREFILL_SHARE, prefill_seconds
 from gguf_tools.rates import layer_reads
 from gguf_tools.settings import LoadSettings
 from tests.helpers.families import FAMILIES
+from tests.helpers.shape_gguf import ShapeModel
 
 GIB = 1 << 30
 GPU = Device(
@@ -89,3 +91,33 @@ def test_each_batch_brings_what_it_chose_and_a_short_rest_stays(facts: ModelFact
     assert free is not None
     rows = reads.input_rows * 528 / 5e10
     assert dense - (free - computed) == pytest.approx(bytes_moved + computed + read + rows)
+
+
+@pytest.mark.parametrize(
+    ("feed_forward", "layers", "bandwidth", "prompt", "held_by"),
+    [
+        (14336, -1, 1e12, 512, "arithmetic"),
+        (14336, -1, 1e9, 512, "reading"),
+        (256, -1, 1e12, 16, "launches"),
+        (14336, 0, 1e12, 512, "arithmetic"),  # all on the processor
+        (14336, 1, 1e12, 512, "link"),  # its layers are brought to the card, which computes faster
+    ],
+)
+def test_what_holds_a_prompt(
+    feed_forward: int, layers: int, bandwidth: float, prompt: int, held_by: str, tmp_path: Path
+) -> None:
+    model = ShapeModel(layers=4, embedding=512 if feed_forward == 256 else 4096)
+    model.heads, model.kv_heads, model.vocabulary = 8, 8, 1024
+    model.feed_forward = feed_forward
+    facts = read_facts(model.builder().write(tmp_path / "m.gguf"))
+    card = replace(GPU, bandwidth_bytes_per_s=bandwidth)
+    machine = Machine(name="m", cpu=HOST, accelerators=(card,))
+    plan = make_plan(facts, LoadSettings(gpu_layers=layers), machine, prompt_tokens=prompt)
+    assert plan.prefill.held_by == held_by
+
+
+def test_experts_in_main_memory_hold_a_prompt(facts: ModelFacts) -> None:
+    slow = replace(GPU, link_bytes_per_s=1e6)
+    machine = Machine(name="m", cpu=HOST, accelerators=(slow,))
+    load = LoadSettings(context=4096, experts_on_cpu=True)
+    assert make_plan(facts, load, machine).prefill.held_by == "experts"

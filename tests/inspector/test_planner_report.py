@@ -14,9 +14,10 @@ from gguf_tools.typed import typed_facts
 from gguf_tools.units import format_figure
 from inspector.planner_curves import batching_curve, growth_curve
 from inspector.planner_examples import EXAMPLES, model_named
+from inspector.planner_reasons import balance_phrases, prefill_phrase
 from inspector.planner_report import ReportRow, planner_json, planner_markdown
 from inspector.planner_setup import PlannerSettings, machine_of
-from inspector.planner_words import balance_phrases, prefill_phrase, short_name, tokens
+from inspector.planner_words import short_name, tokens
 from inspector.planning import finish, plan_row
 
 

@@ -12,21 +12,17 @@ from gguf_tools.hardware import HardwareTable
 from gguf_tools.machine import DecodeFit, Device, Machine, cpu_only
 from gguf_tools.typed import typed_facts
 from inspector.planner_examples import model_named
-from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
-from inspector.planner_words import (
+from inspector.planner_reasons import (
     balance_phrases,
     ceiling_phrases,
     context_phrases,
     machine_phrases,
     prefill_phrase,
-    range_text,
     realistic_phrases,
-    short_name,
-    tokens,
     users_phrases,
-    verdict,
-    verdict_detail,
 )
+from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
+from inspector.planner_words import range_text, short_name, tokens, verdict, verdict_detail
 from inspector.planning import RowPlan, finish, plan_row
 
 GIB = 1 << 30
@@ -68,7 +64,13 @@ OLD = {"kind": "cpu", "bandwidth_bytes_per_s": 10e9, "flops_per_s": 20e9, "memor
             "danger",
             "A quantised V cache needs flash attention.",
         ),
-        ({}, {"context": 4096, "conversations": 4}, "Fits, ", "good", "the cache breaks it at 39K"),
+        (
+            {},
+            {"context": 4096, "conversations": 4},
+            "Fits, ",
+            "good",
+            "cache over the load line at 34K",
+        ),
     ],
 )
 def test_verdicts(
@@ -88,7 +90,7 @@ def test_weights_that_do_not_fit() -> None:
     stay = 81 - found.split.layers_offloaded
     assert str(verdict_detail(found)).endswith(f"; {stay}/81 layers in RAM")
     assert [str(item) for item in context_phrases(found)] == [
-        "Weights and buffers leave no room for a cache."
+        "Weights and buffers leave no room for a cache below the load line."
     ]
     without = row(box(memory_bytes=SMALL, host_bytes=SMALL), "Llama 3.1 70B")
     assert str(verdict_detail(without)).endswith("; no split fits")
@@ -114,7 +116,7 @@ def test_beyond_the_trained_length_memory_breaks_where_memory_ends() -> None:
     assert 500_000 < ends < 700_000
     assert over.context_breaks == over.trained_context == 131_072
     assert str(verdict(over)[0]) == f"KV breaks it at {tokens(ends)}"
-    assert "The model was trained for no more; the memory would hold" in str(context_phrases(over))
+    assert "The model was trained for no more; " in str(context_phrases(over))
     assert str(verdict(holds)[0]).startswith("Fits, ")
     assert str(verdict_detail(holds)) == "beyond its trained 128K"
     # Where it says that memory ends, it does.
@@ -135,11 +137,13 @@ def test_over_the_load_line() -> None:
 def test_scores_end_a_context_without_flash_attention() -> None:
     # 4 bytes a score, 32 heads, 2,048 tokens at once: 256 KiB a cell beside 128 KiB of cache.
     found = row(box(memory_bytes=SMALL), context=131_072, batch=2048, flash_attention="off")
-    at = tokens(found.context_breaks or 0)
+    at = tokens(found.memory_ends or 0)
     assert str(verdict(found)[0]) == f"Scores break it at {at}"
     fits = row(box(), context=4096, batch=2048, flash_attention="off")
     assert fits.cause == "compute"
-    assert str(verdict_detail(fits)) == f"scores break it at {tokens(fits.context_breaks or 0)}"
+    assert str(verdict_detail(fits)) == (
+        f"scores over the load line at {tokens(fits.context_breaks or 0)}"
+    )
 
 
 def test_an_unknown_memory_and_unknown_rates() -> None:
@@ -183,19 +187,19 @@ def test_how_long_a_context() -> None:
     shared = [str(item) for item in context_phrases(found)]
     assert shared == [
         f"{found.context_breaks:,} tokens for each of 4",
-        "There the memory is full to its end; the load line comes before.",
+        "With more the memory would be over its load line.",
         formula,
     ]
-    # 15.5 GiB stay free beside four caches of 1 GiB: so much for each of them.
-    assert found.context_breaks == pytest.approx((15.5 + 4) / 4 * 8192, rel=0.01)
+    # 15.5 GiB stay free beside four caches of 1 GiB, a tenth of 24 GiB above the load line.
+    assert found.context_breaks == pytest.approx((15.5 - 2.4 + 4) / 4 * 8192, rel=0.01)
 
 
 def test_how_many_conversations() -> None:
     found = row(box(), context=8192)
     assert [str(item) for item in users_phrases(found)] == [
-        "19 chats of 8K fit at once",
+        "17 chats of 8K fit at once",
         "They share the weights; each has a cache of its own: 1.00 GiB.",
-        "So many fill the memory to its end; the load line comes before.",
+        "With one more the memory would be over its load line.",
     ]
     tiny = row(box(), context=256)
     assert tiny.users == 256

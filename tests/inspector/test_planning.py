@@ -17,13 +17,9 @@ from gguf_tools.roles import is_expert
 from gguf_tools.typed import TypedModel, typed_facts
 from inspector.planner_examples import EXAMPLES, model_named
 from inspector.planner_rates import rates_at
+from inspector.planner_reasons import context_phrases, prefill_phrase, realistic_phrases
 from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
-from inspector.planner_words import (
-    beyond_phrases,
-    context_phrases,
-    prefill_phrase,
-    realistic_phrases,
-)
+from inspector.planner_words import beyond_phrases
 from inspector.planning import Engine, RowPlan, finish, load_of, plan_row
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
@@ -135,25 +131,36 @@ def test_30b_mixture_on_a_16_gb_card_needs_its_experts_in_main_memory() -> None:
 @pytest.mark.parametrize("spec", [RTX4060, M4, CARD16, MachineSpec("table", "Apple M1")])
 @pytest.mark.parametrize("context", [2048, 32_768, 131_072])
 @pytest.mark.parametrize("chats", [1, 3])
-def test_the_context_that_breaks_is_the_longest_that_fits(
+def test_the_longest_context_keeps_below_the_load_line_as_the_verdict_does(
     spec: MachineSpec, context: int, chats: int
 ) -> None:
-    found = row("Llama 3.1 8B", spec, context=context, conversations=chats)
-    longest = found.context_breaks
+    def at(tokens: int) -> RowPlan:
+        return row("Llama 3.1 8B", spec, context=tokens, conversations=chats)
+
+    found = at(context)
+    longest, ends = found.context_breaks, found.memory_ends
     assert longest is not None
+    assert ends is not None
+    assert longest < ends
     if 0 < longest < 131_072:
-        assert row("Llama 3.1 8B", spec, context=longest, conversations=chats).plan.fits
-        assert not row("Llama 3.1 8B", spec, context=longest + 512, conversations=chats).plan.fits
+        assert at(longest).verdict == "fits"
+        assert at(longest + 512).verdict == "tight"
     else:
         assert longest in {0, 131_072}
+    # What memory holds to its very end is another figure: there the verdict says what breaks.
+    assert at(ends).verdict == "tight"
+    assert at(ends + 512).verdict == "cache_breaks"
 
 
-def test_users_are_as_many_as_fit() -> None:
+def test_users_are_as_many_as_keep_below_the_load_line() -> None:
     found = row("Llama 3.1 8B", RTX4090, context=16_384)
     assert found.users is not None
-    assert row("Llama 3.1 8B", RTX4090, context=16_384, conversations=found.users).plan.fits
-    more = row("Llama 3.1 8B", RTX4090, context=16_384, conversations=found.users + 1)
-    assert more.plan.fits is False
+
+    def verdict_of(chats: int) -> str:
+        return row("Llama 3.1 8B", RTX4090, context=16_384, conversations=chats).verdict
+
+    assert verdict_of(found.users) == "fits"
+    assert verdict_of(found.users + 1) == "tight"
 
 
 def test_scores_break_it_without_flash_attention() -> None:

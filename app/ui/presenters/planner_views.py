@@ -12,21 +12,23 @@ from app.ui.planner.views import BarPart, BarView, CellKey, RowView
 from gguf_tools.machine import Device, Machine
 from gguf_tools.units import GB, GIB, format_bytes
 from inspector.planner_bars import Bar, BarKind
+from inspector.planner_reasons import (
+    balance_phrases,
+    ceiling_phrases,
+    context_phrases,
+    machine_phrases,
+    prefill_phrase,
+    realistic_phrases,
+    users_phrases,
+)
 from inspector.planner_setup import MachineSpec, RowSetup, Scenario
 from inspector.planner_words import (
     Phrase,
-    balance_phrases,
     beyond_phrases,
-    ceiling_phrases,
-    context_phrases,
     filled,
-    machine_phrases,
-    prefill_phrase,
     range_text,
-    realistic_phrases,
     short_name,
     tokens,
-    users_phrases,
     verdict,
     verdict_detail,
 )

@@ -14,8 +14,9 @@ from app.ui.presenters.planner_models import PlannerModels
 from app.ui.presenters.planner_views import failed_row, machine_title, planned_row, say
 from app.ui.presenters.slices import Slices
 from inspector.planner_curves import batching_curve, growth_curve
+from inspector.planner_reasons import balance_phrases, prefill_phrase
 from inspector.planner_setup import PlannerSetup, RowSetup, machine_of
-from inspector.planner_words import balance_phrases, prefill_phrase, short_name
+from inspector.planner_words import short_name
 from inspector.planning import Engine, RowPlan, plan_row
 
 __all__ = ["PlannerWork"]

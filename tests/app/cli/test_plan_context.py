@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.cli import run
+from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 
@@ -29,3 +32,44 @@ def test_a_context_that_is_rounded_or_too_long_is_told(
     assert ("the model was trained for 2,048" in shown.out) is (context == "4096")
     assert "B a token with 0 tokens in the cache" in shown.out
     assert "launching its kernels takes (assumed)" in shown.out
+
+
+def test_the_longest_context_and_the_chats_keep_below_the_load_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 8B with 128 KiB of cache a token on a card of 8 GB.
+    path = str(ShapeModel().builder().write(tmp_path / "m.gguf"))
+
+    def planned(*options: str) -> dict[str, Any]:
+        assert run(["plan", path, "--hardware", "RTX 4060", "--json", *options]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    def over(plan: dict[str, Any]) -> bool:
+        return any(item["over_load_line"] for item in plan["devices"])
+
+    longest = planned("--ctx", "1024")["max_context"]
+    assert not over(planned("--ctx", str(longest)))
+    past = planned("--ctx", str(longest + 512))
+    assert over(past)
+    assert past["fits"] is True
+    chats = planned("--ctx", "1024")["max_sequences"]
+    each = ("--sequences", str(chats))
+    assert not over(planned("--ctx", str(1024 * chats), *each))
+    more = ("--sequences", str(chats + 1))
+    assert over(planned("--ctx", str(1024 * (chats + 1)), *more))
+    assert run(["plan", path, "--hardware", "RTX 4060", "--ctx", str(longest + 512)]) == 0
+    said = capsys.readouterr().out
+    assert "Fits             yes, over the load line\n" in said
+    assert f"Below load line  longest context {longest:,} tokens; chats of this length 0\n" in said
+
+
+def test_a_small_prompt_on_a_large_card_is_held_by_launches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = str(write_tiny_model(tmp_path / "tiny.gguf", TinyModel(context=2048)))
+    large = str(ShapeModel().builder().write(tmp_path / "m.gguf"))
+    for path, said in ((small, "launching kernels holds it, assumed"), (large, "table arithmetic")):
+        assert run(["plan", path, "--hardware", "H100 SXM", "--ctx", "2048"]) == 0
+        (line,) = (row for row in capsys.readouterr().out.splitlines() if "Prefill" in row)
+        assert f"({said}" in line
