@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.data.conversations import ConversationStore
 from app.data.records import Message
+from gguf_tools.plan import make_plan
+from inspector.speed import speed_view
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
 
@@ -92,11 +95,47 @@ def test_prompt_that_was_stopped_is_not_told_as_measured(open_program: Open, tin
     assert "Not all in the cache yet" in view.notice
     assert f"{stats.prompt_tokens:,} tokens will take" in view.notice
 
+    gauge = program.app.window.header.gauge
+    assert gauge._use is not None
+    assert gauge._use.used_tokens == stats.prompt_tokens
+    assert gauge._use.cached_tokens == stats.reused_tokens + stats.evaluated_tokens
+    assert f"{stats.prompt_tokens:,} of 8,192 tokens" in gauge.toolTip()
+    assert f"\n{gauge._use.cached_tokens:,} of them are in the cache;" in gauge.toolTip()
+
     controller.runner.started.disconnect(controller.stop)
     program.app.chat.regenerate_last()
     program.until(lambda: len(session.turns) == 1 and session.turns[0].stats.reply_tokens > 0)
     program.until(lambda: session.live is None and session.has_evaluated)
     assert session.turns[0].stats.reused_tokens == stats.reused_tokens + stats.evaluated_tokens
+    program.until(lambda: gauge._use is not None and gauge._use.cached_tokens is None)
+    assert "tokens of the model's context are used" in gauge.toolTip()
+
+
+def test_the_gauge_tells_what_of_a_chat_is_in_the_cache(open_program: Open, tiny: Path) -> None:
+    program = open_program(tiny).ready()
+    gauge, controller = program.app.window.header.gauge, program.app.controller
+
+    def cached() -> int | None:
+        assert gauge._use is not None
+        return gauge._use.cached_tokens
+
+    program.app.controller.set_chat_values(None, None, {"max_tokens": 8})
+    first = program.answered_chat("Hello")
+    program.until(lambda: gauge._use is not None and gauge._use.used_tokens > 0)
+    assert cached() is None
+    program.app.chats.new_chat()
+    program.answered_chat("Another")
+    assert cached() is None
+    program.app.chats.open(first.id)  # the other chat took its place
+    program.until(lambda: controller.path[0].conversation_id == first.id and cached() == 0)
+    assert "They are not in the cache yet" in gauge.toolTip()
+    last = controller.path[-1].id
+    program.app.chat.regenerate_last()
+    program.until(lambda: controller.path[-1].id != last)
+    program.answered()
+    program.until(lambda: cached() is None)
+    program.app.models.reload()
+    program.until(lambda: cached() == 0)
 
 
 def test_full_context_is_never_more_than_full(open_program: Open, tmp_path: Path) -> None:
@@ -123,3 +162,80 @@ def test_full_context_is_never_more_than_full(open_program: Open, tmp_path: Path
     assert view is not None
     (in_use,) = [part for part in view.budgets[0].segments if part.kind == "kv_used"]
     assert in_use.formula.startswith("256 tokens take ")
+
+
+def test_more_chats_follow_the_memory_that_is_left(open_program: Open, tiny: Path) -> None:
+    """What a chat took besides its cache, or another program, is no room for more chats."""
+    program = open_program(tiny).ready()
+    program.answered_chat("Hello")
+    inspector = program.app.inspector
+    session = inspector.session
+    program.until(lambda: session.plan is not None and session.sample is not None)
+    inspector._timer.stop()  # samples come from here
+    plan, sample = session.plan, session.sample
+    assert plan is not None
+    assert sample is not None
+    host = plan.devices[0]
+    chat_bytes = host.kv_bytes + host.state_bytes
+
+    def fits(free_bytes: int) -> tuple[int | None, int]:
+        """Return how many more chats are told, and the room below the load line, in bytes."""
+        device = msgspec.structs.replace(
+            sample.devices[0], total_bytes=16 << 30, free_bytes=free_bytes
+        )
+        inspector._on_memory(msgspec.structs.replace(sample, devices=(device,)))
+        inspector._show()
+        view = inspector._view
+        assert view is not None
+        assert view.growth is not None
+        room = view.budgets[0].headroom_bytes
+        assert room is not None
+        return view.growth.fitting_conversations, room
+
+    free = 8 << 30
+    most, room = fits(free)
+    assert most == 255  # as many as the engine takes at once
+    for chats in (7, 3, 0):
+        wanted = chats * chat_bytes + chat_bytes // 2
+        assert fits(free - room + wanted) == (chats, wanted)
+
+
+def test_a_turn_is_told_as_it_was_judged_after_a_restart(open_program: Open, tiny: Path) -> None:
+    """What memory was measured at later does not change what a turn was held against."""
+    program = open_program(tiny).ready()
+    program.until(lambda: not program.app.inspector.probing)
+    _set_bandwidth(program, 40e9)
+    program.app.controller.set_chat_values(None, None, {"max_tokens": 40})
+    chat = program.answered_chat("Hello")
+    session = program.app.inspector.session
+    program.until(lambda: bool(session.turns) and bool(session.turns[-1].message))
+    before = speed_view(session)
+    assert before is not None
+    assert before.decode.ceiling is not None
+    assert "40.0 GB/s" in before.decode.formula
+    program.close()
+
+    again = open_program(tiny).ready()
+    again.until(lambda: not again.app.inspector.probing)
+    _set_bandwidth(again, 160e9)
+    session = again.app.inspector.session
+    fresh = speed_view(session)
+    assert fresh is not None
+    assert "160 GB/s" in fresh.decode.formula
+    again.app.chats.open(chat.id)
+    again.until(lambda: len(session.turns) == 1)
+    after = speed_view(session)
+    assert after is not None
+    assert after.decode == before.decode
+
+
+def _set_bandwidth(program: Program, bytes_per_s: float) -> None:
+    """Have the panel's plan rest on this rate of main memory, as if it had been measured."""
+    session = program.app.inspector.session
+    program.until(lambda: session.planner is not None)
+    plan = session.planner
+    assert plan is not None
+    machine = plan.machine.with_bandwidth(bytes_per_s)
+    session.planned(
+        make_plan(plan.facts, plan.load, machine), program.app.inspector.plan.live.asked
+    )

@@ -86,6 +86,7 @@ class ContextPresenter(QObject):
         self._leaf: str | None = None  # last message of the branch that was measured
         self._draft_tokens: int | None = None
         self._cached = CachedChat(engine, controller, self)
+        self._cached.emptied.connect(self._show_gauge)
         self._turns = TurnFits(engine, controller, settings, self._holds_turn, self)
         self._turns.changed.connect(self._on_turn_held)
         controller.left.connect(self._turns.forget)
@@ -153,6 +154,7 @@ class ContextPresenter(QObject):
         """What the chat on screen takes of the loaded model's window, None if not known."""
         return None if self._n_ctx() is None or not self.is_counted else self._used_tokens
 
+    @Slot()
     def _show_gauge(self) -> None:
         n_ctx = self._n_ctx()
         self.use_told.emit(self.use_tokens)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.records import Message
 from app.engine.protocol import EngineMessage, Loaded, Tuned
@@ -26,7 +26,13 @@ class _Turn(NamedTuple):
 
 
 class CachedChat(QObject):
-    """Follows which chat's tokens lie in the cache, and how many."""
+    """Follows which chat's tokens lie in the cache, and how many.
+
+    Signals:
+        emptied(): none do any more.
+    """
+
+    emptied = Signal()
 
     def __init__(
         self, engine: EngineProcess, controller: ChatController, parent: QObject | None = None
@@ -56,6 +62,7 @@ class CachedChat(QObject):
     def _on_message(self, message: EngineMessage) -> None:
         if isinstance(message, Loaded | Tuned):
             self._last = None
+            self.emptied.emit()
 
     @Slot(object)
     def _on_finished(self, finished: FinishedReply) -> None:
