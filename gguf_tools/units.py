@@ -88,8 +88,13 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def format_decimal_bytes(size_bytes: float) -> str:
-    """Return a size in decimal units, to stand beside a bandwidth."""
+def format_decimal_bytes(size_bytes: float | None) -> str:
+    """Return a size in decimal units, to stand beside a bandwidth, ``unknown`` for None.
+
+    What a token reads is always given so: divided by a bandwidth it gives the token's time.
+    """
+    if size_bytes is None:
+        return "unknown"
     for factor, unit in ((10**12, "TB"), (GB, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size_bytes >= factor:
             return f"{_three_digits(size_bytes / factor)} {unit}"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from app.cli.terminal import shown
-from gguf_tools.units import format_bandwidth, format_bytes, format_figure
+from gguf_tools.units import format_bandwidth, format_decimal_bytes, format_figure
 from inspector.records import BandwidthRecord, BenchRecord, BenchRow, LoadRecord
 from inspector.speed import ABOVE
 
@@ -123,5 +123,5 @@ def _cells(row: BenchRow) -> tuple[str, ...]:
         predicted,
         "unknown" if row.ceiling is None else f"{row.ceiling:.4g}",
         "" if not row.ceiling else f"{rate / row.ceiling:.0%}",
-        "" if row.bytes_per_token is None else format_bytes(row.bytes_per_token),
+        "" if row.bytes_per_token is None else format_decimal_bytes(row.bytes_per_token),
     )

@@ -8,7 +8,7 @@ from typing import Any
 from app.cli.terminal import json_line, note, say, shown
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
-from gguf_tools.units import format_bytes, format_count
+from gguf_tools.units import format_bytes, format_count, format_decimal_bytes
 
 __all__ = ["add_arguments", "facts_as_json", "run"]
 
@@ -95,7 +95,7 @@ def _as_text(facts: ModelFacts) -> str:
         ("Trained context", _shown(facts.context_length, " tokens")),
         ("Vocabulary", _shown(facts.vocab_size, " tokens")),
         ("Weights", format_bytes(facts.weights_bytes)),
-        ("Read per token", format_bytes(facts.bytes_read_per_token)),
+        ("Read per token", format_decimal_bytes(facts.bytes_read_per_token)),
         ("KV cache per token (f16)", format_bytes(facts.kv_bytes_per_token)),
         ("Chat template", "yes" if facts.chat_template else "no"),
         ("Tensor types", _types_line(facts)),

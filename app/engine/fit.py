@@ -16,6 +16,7 @@ from app.engine.protocol import ChatMessage, PromptFit
 __all__ = ["fit_prompt", "needed_context", "reply_room"]
 
 _ROOM_SHARE: Final = 4  # a quarter of the window at most is kept free for the reply
+_LONG_REPLY: Final = 4096  # tokens; hardly a reply is longer, so a huge window keeps no more free
 _TRIM_TO: Final = 0.5  # of the window, once it overflows: the next turns have a quarter of it
 _CONTEXT_STEP: Final = 256  # the engine pads the window to this
 
@@ -23,9 +24,13 @@ _Count = Callable[[Sequence[ChatMessage]], int]
 
 
 def reply_room(n_ctx: int, max_tokens: int | None) -> int:
-    """Return the tokens kept free for a reply, at least 1."""
+    """Return the tokens kept free for a reply, at least 1.
+
+    A reply that may be of any length gets the room of a long one, never more than a quarter of the
+    window; one with a limit gets its limit. It may go on into whatever is free besides.
+    """
     quarter = n_ctx // _ROOM_SHARE
-    return max(1, quarter if max_tokens is None else min(max_tokens, quarter))
+    return max(1, min(_LONG_REPLY if max_tokens is None else max_tokens, quarter))
 
 
 def needed_context(prompt_tokens: int, max_tokens: int | None) -> int:

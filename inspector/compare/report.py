@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gguf_tools.units import counted, format_bytes, format_percent
+from gguf_tools.units import counted, format_bytes, format_decimal_bytes, format_percent
 from inspector.compare.records import ComparisonRecord, Estimate, QualityRecord, VariantRecord
 from inspector.compare.table import VariantRow, memory_returns, sentences, variant_rows
 
@@ -125,7 +125,7 @@ def table_cells(row: VariantRow) -> tuple[str, ...]:
 
 def read_words(row: VariantRow) -> str:
     """Return what a token reads; it is said where the cache's part of it is not known."""
-    size = format_bytes(row.bytes_per_token)
+    size = format_decimal_bytes(row.bytes_per_token)
     alone = row.cache_is_unknown
     return f"{size} (weights)" if alone else size
 

@@ -151,3 +151,7 @@ def test_a_word_follows_its_count() -> None:
     assert counted(12_345, "layer") == "12,345 layers"
     assert counted(1, "reply", "replies") == "1 reply"
     assert counted(3, "reply", "replies") == "3 replies"
+
+
+def test_a_size_beside_a_bandwidth_may_be_unknown() -> None:
+    assert format_decimal_bytes(None) == "unknown"

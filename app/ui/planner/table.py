@@ -50,11 +50,11 @@ class TableHead(QWidget):
             "verdict": (self.tr("Verdict"), self.tr("Whether it fits, and what breaks first.")),
             "context": (
                 self.tr("Context") if narrow else self.tr("Max context"),
-                self.tr("The longest context of a chat that fits, in tokens."),
+                self.tr("The longest context of a chat that keeps below the load line, in tokens."),
             ),
             "users": (
                 self.tr("Users"),
-                self.tr("Chats of this context that fit at once."),
+                self.tr("Chats of this context that keep below the load line at once."),
             ),
             "ceiling": (
                 self.tr("Ceiling"),

@@ -18,7 +18,7 @@ from app.ui.compare.views import (
     EarlierView,
     TableView,
 )
-from gguf_tools.units import format_bytes
+from gguf_tools.units import format_bytes, format_decimal_bytes
 from inspector.compare.records import ComparisonRecord, TokenDifference
 from inspector.compare.report import estimate_text, read_words
 from inspector.compare.table import VariantRow, sentences, variant_rows
@@ -261,7 +261,7 @@ def bar_views(record: ComparisonRecord) -> tuple[BarView, ...]:
         if row.ceiling is not None and row.bytes_per_token is not None:
             lines.append(
                 _tr("Ceiling: {0}, bandwidth over {1} a token").format(
-                    _rate(row.ceiling), format_bytes(row.bytes_per_token)
+                    _rate(row.ceiling), format_decimal_bytes(row.bytes_per_token)
                 )
             )
         views.append(

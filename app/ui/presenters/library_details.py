@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 from app.ui.models.views import DetailRow, ModelDetails, TypeView
 from app.ui.numbers import grouped
 from gguf_tools.facts import ModelFacts, read_facts
-from gguf_tools.units import format_bytes, format_count
+from gguf_tools.units import format_bytes, format_count, format_decimal_bytes
 from inspector.panel import metadata_rows
 
 __all__ = ["details_of", "read_details"]
@@ -84,7 +84,7 @@ def _rows(facts: ModelFacts) -> list[DetailRow]:
         add(_tr("Chat template"), _tr("in the file") if facts.chat_template else _tr("none"))
     predicted = _tr("Follows from the file.")
     if facts.bytes_read_per_token:
-        text = format_bytes(facts.bytes_read_per_token)
+        text = format_decimal_bytes(facts.bytes_read_per_token)
         add(_tr("Weights read per token"), text, predicted)
     if facts.kv_bytes_per_token:
         with_f16 = _tr("With a cache in f16; follows from the file.")

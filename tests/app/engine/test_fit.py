@@ -94,6 +94,25 @@ def test_a21_a_prompt_never_fills_the_window() -> None:
     assert reply_room(3, None) == 1
 
 
+@pytest.mark.parametrize(
+    ("n_ctx", "max_tokens", "room"),
+    [
+        (8192, None, 2048),
+        (16_384, None, 4096),
+        (131_072, None, 4096),  # not the 32,768 that a quarter would be
+        (1_048_576, None, 4096),
+        (131_072, 20_000, 20_000),  # who asks for long replies gets the room
+        (131_072, 100_000, 32_768),
+    ],
+)
+def test_a_huge_window_keeps_the_room_of_a_long_reply(
+    n_ctx: int, max_tokens: int | None, room: int
+) -> None:
+    assert reply_room(n_ctx, max_tokens) == room
+    long = [message("u", "user", n_ctx - room - SCAFFOLD)]
+    assert fit(long, n_ctx, max_tokens=max_tokens).problem is None
+
+
 def test_a21_one_message_that_is_too_long_is_refused_with_numbers() -> None:
     messages = [*chat(3, system=6)[:-1], message("long", "user", 1000)]
     result = fit(messages, 512)

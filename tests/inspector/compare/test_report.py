@@ -35,7 +35,7 @@ def test_markdown_holds_the_table_the_answers_and_the_places() -> None:
     text = comparison_as_markdown(comparison())
     assert text.startswith("# Model 8B: Q4_K_M, Q8_0, Q2_K: compared")
     assert "| " + " | ".join(HEADS) + " |" in text
-    assert "| Q4_K_M | 4.00 GiB | 4.00 | 4.00 GiB |" in text
+    assert "| Q4_K_M | 4.00 GiB | 4.00 | 4.29 GB |" in text
     assert "2.00× | 1.90× |" in text
     assert "Q8_0 (reference)" in text
     assert "Q2_K (requantised from Q8_0) (failed)" in text
@@ -111,8 +111,8 @@ def test_bytes_a_token_without_the_cache_are_said_to_be_the_weights() -> None:
     stopped = msgspec.structs.replace(item, status="waiting", decode=None, prefill=None, stats=None)
     (whole,) = variant_rows(comparison(variants=(item,), reference=0))
     (alone,) = variant_rows(comparison(variants=(stopped,), reference=0))
-    assert read_words(whole) == "8.00 GiB"
-    assert read_words(alone) == "8.00 GiB (weights)"
+    assert read_words(whole) == "8.59 GB"
+    assert read_words(alone) == "8.59 GB (weights)"
 
 
 def test_a_comparison_that_gave_no_figures() -> None:
