@@ -15,17 +15,19 @@ __all__ = ["Pictured", "ground_of"]
 
 
 class Pictured(Painted):
-    """Draws itself in `draw`, and again only after `update` or at another size.
+    """Draws itself in `draw`, and when it stays the same lays down a picture from then on.
 
-    The picture is opaque, so that letters are smoothed as on the widget itself. It is kept only
-    where an ancestor says by an attribute ``ground``, a colour's token, what the widget lies on,
-    and on screens whose pixel ratio is whole: on others a picture would be blurred.
+    What changes each time it is drawn costs no picture: one is made the second time that a state
+    is drawn; `update` and another size make another state. It is opaque, so that letters are
+    smoothed as on the widget itself. There is one only where an ancestor says by an attribute
+    ``ground``, a colour's token, what the widget lies on, and on screens whose pixel ratio is
+    whole: on others it would be blurred.
     """
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(palette, parent)
         self._picture: QPixmap | None = None
-        self._pictured: tuple[object, ...] = ()
+        self._drawn: tuple[object, ...] = ()
 
     def draw(self, painter: QPainter) -> None:
         """Draw all of the widget; for subclasses."""
@@ -33,29 +35,31 @@ class Pictured(Painted):
 
     def update(self, *where: object) -> None:
         """Draw anew with the next frame."""
-        self._picture = None
+        self._picture, self._drawn = None, ()
         super().update(*where)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        """Lay down the picture, made anew where it is not of this state any more."""
+        """Lay down the picture, or draw."""
         painter = QPainter(self)
         ratio = self.devicePixelRatioF()
         size = self.size()
         state = (size, ratio, self.theme, self.hasFocus(), self.isEnabled(), self.is_mirrored)
-        if self._picture is None or state != self._pictured:
-            self._picture = None
+        if state != self._drawn:
+            self._picture, self._drawn = None, state
+            self.draw(painter)
+            return
+        if self._picture is None:
             ground = ground_of(self) if ratio == int(ratio) else ""
             if not ground:
                 self.draw(painter)
                 return
-            picture = QPixmap(size * ratio)
-            picture.setDevicePixelRatio(ratio)
-            picture.fill(self.theme.colour(ground))
-            inner = QPainter(picture)
+            self._picture = QPixmap(size * ratio)
+            self._picture.setDevicePixelRatio(ratio)
+            self._picture.fill(self.theme.colour(ground))
+            inner = QPainter(self._picture)
             inner.setLayoutDirection(painter.layoutDirection())
             self.draw(inner)
             inner.end()
-            self._picture, self._pictured = picture, state
         painter.drawPixmap(0, 0, self._picture)
 
 

@@ -23,32 +23,35 @@ class Chart(pg.PlotWidget):  # type: ignore[misc]
 
     def __init__(self, palette: Palette, parent: QWidget) -> None:
         self._picture: QPixmap | None = None
-        self._pictured: tuple[object, ...] = ()
+        self._drawn: tuple[object, ...] = ()
         super().__init__(parent, background=None)
         self._palette = palette
         self.scene().changed.connect(self._forget)
 
     @Slot("QList<QRectF>")
     def _forget(self, _where: Any) -> None:
-        self._picture = None
+        self._picture, self._drawn = None, ()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Lay down the picture, made anew where it is not of this state any more."""
+        """Lay down the picture, made the second time that the same is drawn, or draw."""
         ratio = self.devicePixelRatioF()
         state = (self.size(), ratio, self._palette.theme)
-        if self._picture is None or state != self._pictured:
-            self._picture = None
+        if state != self._drawn:
+            self._picture, self._drawn = None, state
+            super().paintEvent(event)
+            return
+        if self._picture is None:
             ground = ground_of(self) if ratio == int(ratio) else ""
             if not ground:
                 super().paintEvent(event)
                 return
             self.scene().prepareForPaint()
-            picture = QPixmap(self.viewport().size() * ratio)
-            picture.setDevicePixelRatio(ratio)
-            picture.fill(self._palette.theme.colour(ground))
-            inner = QPainter(picture)
-            self.render(inner, QRectF(self.viewport().rect()), self.viewport().rect())
+            view = self.viewport().rect()
+            self._picture = QPixmap(view.size() * ratio)
+            self._picture.setDevicePixelRatio(ratio)
+            self._picture.fill(self._palette.theme.colour(ground))
+            inner = QPainter(self._picture)
+            self.render(inner, QRectF(view), view)
             inner.end()
-            self._picture, self._pictured = picture, state
         painter = QPainter(self.viewport())
         painter.drawPixmap(0, 0, self._picture)
