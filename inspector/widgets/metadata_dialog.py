@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 
 from inspector.views import MetadataRow
 from inspector.widgets.palette import Palette
+from inspector.widgets.table_style import table_style
 from inspector.widgets.text import fill, grouped, tip
 
 __all__ = ["MetadataDialog", "MetadataModel"]
@@ -144,16 +145,7 @@ class MetadataDialog(QDialog):
     @Slot()
     def _apply_theme(self) -> None:
         theme = self._palette.theme
-        self.table.setStyleSheet(
-            f"QTableView {{ background: {theme.css('background')}; color: {theme.css('ink')};"
-            f" border: 1px solid {theme.css('line')}; border-radius: {theme.px(8)}px;"
-            f" selection-background-color: {theme.css('selection')};"
-            f" selection-color: {theme.css('ink')}; }}"
-            f" QTableView::item {{ padding: 0 {theme.px(6)}px; border: none; }}"
-            f" QTableView:focus {{ border-color: {theme.css('accent')}; }}"
-            f" QHeaderView, QHeaderView::section {{ background: {theme.css('panel')};"
-            f" color: {theme.css('dim')}; border: none; padding: 0 {theme.px(6)}px; }}"
-        )
+        self.table.setStyleSheet(table_style(theme))
         header = self.table.horizontalHeader()
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignVCenter)
         header.setStretchLastSection(True)

@@ -30,6 +30,7 @@ from gguf_tools.units import format_bytes
 from inspector.widgets.drawing import rounded_ends
 from inspector.widgets.metadata_dialog import MetadataModel
 from inspector.widgets.palette import Painted
+from inspector.widgets.table_style import table_style
 
 __all__ = ["DetailsDialog"]
 
@@ -222,17 +223,7 @@ class DetailsDialog(QDialog):
         header.setFixedHeight(theme.px(30))
         header.resizeSection(0, theme.px(250))
         header.resizeSection(1, theme.px(64))
-        table.setStyleSheet(
-            f"QTableView {{ background: {theme.css('background')}; color: {theme.css('ink')};"
-            f" border: 1px solid {theme.css('line')}; border-radius: {theme.px(8)}px;"
-            f" selection-background-color: {theme.css('selection')};"
-            f" selection-color: {theme.css('ink')}; }}"
-            f" QTableView::item {{ padding: 0 {theme.px(6)}px; border: none; }}"
-            f" QTableView:focus {{ border-color: {theme.css('accent')}; }}"
-            f" QHeaderView, QHeaderView::section {{ background: {theme.css('panel')};"
-            f" color: {theme.css('dim')}; border: none; }}"
-            f" QHeaderView::section {{ padding: 0 {theme.px(6)}px; }}"
-        )
+        table.setStyleSheet(table_style(theme))
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), table)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self._copy)

@@ -11,6 +11,7 @@ from app.ui.models import words
 from app.ui.models.delegate import VERDICT_TOKENS
 from app.ui.models.views import VariantOption
 from app.ui.theme import ThemeManager
+from inspector.widgets.table_style import table_style
 
 __all__ = ["VariantTable"]
 
@@ -168,14 +169,4 @@ class VariantTable(QTableView):
         header.setFixedHeight(theme.px(30))
         for section, width in enumerate((104, 92, 100, 148, 92)):
             header.resizeSection(section, theme.px(width))
-        self.setStyleSheet(
-            f"QTableView {{ background: {theme.css('background')};"
-            f" border: 1px solid {theme.css('line')}; border-radius: {theme.px(8)}px;"
-            f" selection-background-color: {theme.css('selection')}; }}"
-            f" QTableView::item {{ padding: 0 {theme.px(6)}px; border: none; }}"
-            f" QTableView::item:selected {{ background: {theme.css('selection')}; }}"
-            f" QTableView:focus {{ border-color: {theme.css('accent')}; }}"
-            f" QHeaderView, QHeaderView::section {{ background: {theme.css('panel')};"
-            f" color: {theme.css('dim')}; border: none; }}"
-            f" QHeaderView::section {{ padding: 0 {theme.px(6)}px; }}"
-        )
+        self.setStyleSheet(table_style(theme))
