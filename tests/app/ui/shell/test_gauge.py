@@ -60,6 +60,46 @@ def test_the_bar_fills_from_where_reading_begins(
     assert colours == expected
 
 
+@pytest.mark.parametrize(
+    "direction", [Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft]
+)
+def test_what_is_not_in_the_cache_is_paler(
+    qtbot: QtBot, themes: ThemeManager, direction: Qt.LayoutDirection
+) -> None:
+    gauge = ContextGauge(themes)
+    qtbot.addWidget(gauge)
+    gauge.setLayoutDirection(direction)
+    gauge.show()
+    gauge.set_use(ContextUse(60, 100, cached_tokens=20))
+    image = gauge._bar.grab().toImage()
+    middle, width = image.height() // 2, image.width()
+    places = [round(width * share) for share in (0.1, 0.4, 0.9)]
+    if direction == Qt.LayoutDirection.RightToLeft:
+        places = [width - 1 - place for place in places]
+    there, coming, free = (image.pixelColor(place, middle).name() for place in places)
+    assert (there, free) == (themes.theme.css("kv_used"), themes.theme.css("line"))
+    assert coming not in {there, free}
+
+
+@pytest.mark.parametrize(
+    ("cached", "said"),
+    [
+        (0, "They are not in the cache yet; the next reply reads them first."),
+        (1, "One of them is in the cache; the next reply reads the rest first."),
+        (1200, "1,200 of them are in the cache; the next reply reads the rest first."),
+    ],
+)
+def test_it_says_what_is_in_the_cache(
+    qtbot: QtBot, themes: ThemeManager, cached: int, said: str
+) -> None:
+    gauge = ContextGauge(themes)
+    qtbot.addWidget(gauge)
+    gauge.set_use(ContextUse(2000, 8000, cached_tokens=cached))
+    takes = "This chat takes 2,000 of 8,000 tokens of the model's context (25 %)."
+    assert gauge.toolTip() == f"{takes}\n{said}"
+    assert gauge.accessibleName() == gauge.toolTip()
+
+
 def test_it_is_hidden_without_a_model_and_says_its_numbers(
     qtbot: QtBot, themes: ThemeManager
 ) -> None:
