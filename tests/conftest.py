@@ -15,7 +15,8 @@ import pytest
 
 from app.paths import DATA_DIR_VARIABLE, Paths, default_paths, starter_model
 from tests.coverage import WATCH
-from tests.helpers.patience import PATIENCE_S, PatientBot
+from tests.helpers.patience import PATIENCE_S
+from tests.helpers.patient_bot import PatientBot
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -27,13 +27,12 @@ from app.data.tunings import KeptTuning, Tunings
 from app.settings import Settings
 from tests.helpers.hostile_documents import attack_attachment, attack_library, attack_report
 from tests.helpers.hostile_values import nasty_bytes, put_in_place_of
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.store_damage import damage
 from tests.helpers.store_files import make_chat
 from tests.inspector.compare.samples import comparison
 
 __all__ = ["FILES", "attack_files"]
-
-_LIMIT_S = 20
 
 
 @contextmanager
@@ -41,10 +40,10 @@ def _in_time() -> Iterator[None]:
     """Raise TimeoutError in what takes too long, also in a system call."""
 
     def late(_signal: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"more than {_LIMIT_S} s")
+        raise TimeoutError(f"more than {PATIENCE_S:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(_LIMIT_S)
+    signal.alarm(int(PATIENCE_S))
     try:
         yield
     finally:

@@ -11,11 +11,11 @@ from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import ChatMessage, ChatPrompt, Generate, LoadOptions, SamplingOptions
 from gguf_tools.header import open_header
 from tests.helpers.hostile_values import spoiled
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 __all__ = ["attack_models"]
 
-_LIMIT_S = 60.0
 _SHAPES = (
     TinyModel(layers=1),
     TinyModel(layers=1, vocabulary="spm"),
@@ -105,7 +105,7 @@ def _one(worker: _Worker, path: Path) -> tuple[str, str]:
         hung.set()
         client.kill()
 
-    timer = threading.Timer(_LIMIT_S, end)
+    timer = threading.Timer(PATIENCE_S, end)
     timer.start()
     try:
         return "", _try(client, path)
@@ -113,7 +113,7 @@ def _one(worker: _Worker, path: Path) -> tuple[str, str]:
         return _is_no_sentence(error), "refused"
     except EngineError as error:
         if hung.is_set():
-            return f"no end in {_LIMIT_S:g} s", "hung"
+            return f"no end in {PATIENCE_S:g} s", "hung"
         return _is_no_sentence(error), "died"
     except Exception as error:
         return f"{type(error).__name__}: {error}", "other error"

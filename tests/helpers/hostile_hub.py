@@ -23,10 +23,10 @@ from app.data.hub.protocol import Access, Fetch, LookUp, ReadHeads, Search, enco
 from app.data.hub.values import HubAccess, Job, Listing, RemoteFile
 from app.engine.launch import worker_environment
 from tests.helpers.hostile_values import nasty_bytes
+from tests.helpers.patience import PATIENCE_S
 
 __all__ = ["attack_hub_answers", "attack_hub_requests"]
 
-_PATIENCE_S: Final = 40.0
 _SEARCH: Final[Any] = [
     {
         "id": "a/B-GGUF", "modelId": "a/B-GGUF", "downloads": 5, "likes": 1, "private": False,
@@ -200,7 +200,7 @@ def _read(stream: IO[bytes], lines: queue.Queue[bytes]) -> None:
 
 
 def _answered(lines: queue.Queue[bytes], asked: int) -> bool:
-    end_s = time.monotonic() + _PATIENCE_S
+    end_s = time.monotonic() + PATIENCE_S
     while time.monotonic() < end_s:
         try:
             answer = json.loads(lines.get(timeout=1.0))

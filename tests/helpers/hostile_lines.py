@@ -47,10 +47,9 @@ from app.engine.protocol.values import LoadOptions
 from inspector.records import TurnStats
 from tests.helpers.engine import chat
 from tests.helpers.hostile_values import nasty_bytes
+from tests.helpers.patience import PATIENCE_S
 
 __all__ = ["attack_blocking_client", "attack_qt_client", "attack_worker", "scripted_worker"]
-
-_PATIENCE_S = 30.0
 
 
 # --- towards the worker
@@ -92,7 +91,7 @@ class _RawWorker:
         ]
         for thread in self._threads:
             thread.start()
-        self._next(time.monotonic() + _PATIENCE_S)
+        self._next(time.monotonic() + PATIENCE_S)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -120,13 +119,13 @@ class _RawWorker:
     def answers(self, number: int) -> str:
         """Ask something small; return what is wrong, if anything is."""
         self.write(encode_line(QueryMemory(id=number)))
-        end_s = time.monotonic() + _PATIENCE_S
+        end_s = time.monotonic() + PATIENCE_S
         try:
             while (message := self._next(end_s)) is not None:
                 if message.get("id") == number and message["type"] == "memory_now":
                     return ""
         except queue.Empty:
-            return f"no answer in {_PATIENCE_S:g} s"
+            return f"no answer in {PATIENCE_S:g} s"
         return f"ended with {self.process.wait()}: {' | '.join(self.complaints[-3:])}"
 
     def close(self) -> None:
@@ -176,7 +175,7 @@ def attack_worker(rounds: int, chance: random.Random, model: Path | None = None)
                 prepare()
         worker.write(b"x" * (33 << 20) + b"\n")
         try:
-            worker.process.wait(timeout=_PATIENCE_S)
+            worker.process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             problems.append("an endless line does not end the worker")
     finally:
@@ -271,7 +270,7 @@ def attack_blocking_client(rounds: int, chance: random.Random, folder: Path) -> 
                 late.set()
                 client.kill()
 
-            timer = threading.Timer(_PATIENCE_S, end)
+            timer = threading.Timer(PATIENCE_S, end)
             timer.start()
             try:
                 client.start()
@@ -279,7 +278,7 @@ def attack_blocking_client(rounds: int, chance: random.Random, folder: Path) -> 
                 client.call(QueryMemory(id=client.new_id()), type(_hello()))
             except EngineError as error:
                 if late.is_set():
-                    problems.append(f"client {number}: no end in {_PATIENCE_S:g} s")
+                    problems.append(f"client {number}: no end in {PATIENCE_S:g} s")
                 elif "\n" in str(error) or len(str(error)) > 500:
                     problems.append(f"client {number}: no sentence: {str(error)[:600]!r}")
             except Exception as error:

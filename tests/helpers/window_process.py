@@ -21,13 +21,12 @@ from typing import IO, Any
 import psutil
 
 from app.paths import DATA_DIR_VARIABLE
+from tests.helpers.patience import PATIENCE_S
 from tests.helpers.window_nursery import Nursery, SplitOff
 
 __all__ = ["WindowProcess"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PATIENCE_S = 60.0
-_LEAVE_S = 10.0  # two at most, where the machine is not busy
 
 
 class WindowProcess:
@@ -95,7 +94,7 @@ class WindowProcess:
         for line in self._process.stderr:
             self.complaints.append(line.rstrip())
 
-    def until(self, done: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
+    def until(self, done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
         """Wait until something is so.
 
         Raises:
@@ -138,7 +137,7 @@ class WindowProcess:
         self.tell("send", text=text, new_chat=new_chat)
 
     def until_looks(
-        self, done: Callable[[dict[str, Any]], bool], what: str, patience_s: float = _PATIENCE_S
+        self, done: Callable[[dict[str, Any]], bool], what: str, patience_s: float = PATIENCE_S
     ) -> dict[str, Any]:
         """Look until something is to be seen, and return the last look."""
         end_s = time.monotonic() + patience_s
@@ -162,7 +161,7 @@ class WindowProcess:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._drain()
-        _gone, alive = psutil.wait_procs(children, timeout=_LEAVE_S)
+        _gone, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
         for child in alive:
             child.kill()
         if alive:
@@ -173,7 +172,7 @@ class WindowProcess:
         if self._process.poll() is None:
             self.tell("close")
             try:
-                self._process.wait(timeout=_PATIENCE_S)
+                self._process.wait(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

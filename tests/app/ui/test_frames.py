@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.main_window import MainWindow
 from app.ui.rehearsal import Rehearsal
 from app.ui.theme import ThemeManager
-from tests.helpers.patience import until_idle
+from tests.helpers.patient_bot import until_idle
 
 
 class _Paints(QObject):

@@ -22,7 +22,7 @@ from app.ui.shell.views import (
     StatusFacts,
 )
 from app.ui.theme import ThemeManager
-from tests.helpers.patience import until_idle
+from tests.helpers.patient_bot import until_idle
 
 pytestmark = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 

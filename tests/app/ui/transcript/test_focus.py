@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.transcript.items import MessageAction, MessageView, NoticeAction
 from app.ui.transcript.text_row import TextRow
 from app.ui.transcript.view import Transcript
-from tests.helpers.patience import until_idle
+from tests.helpers.patient_bot import until_idle
 from tests.helpers.transcript_probe import button, widgets
 
 Key = Qt.Key
