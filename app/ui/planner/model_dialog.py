@@ -134,7 +134,7 @@ class ModelDialog(QDialog):
         self.set_model(model)
         self._connect()
         self._update()
-        open_size(self, theme, 620, 400)
+        open_size(self, theme, 620, 424)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Set the fields in one column where two have no room."""

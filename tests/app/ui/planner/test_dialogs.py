@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialogButtonBox
+from PySide6.QtWidgets import QDialogButtonBox, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.machine import hardware_table
@@ -160,3 +160,17 @@ def test_the_popup_filters_and_chooses_by_keyboard(qtbot: QtBot, themes: ThemeMa
     QTest.keyClicks(popup.search, "alpha")
     QTest.keyClick(popup.search, Qt.Key.Key_Return)
     assert chosen == ["/a.gguf"]
+
+
+def test_a_typed_model_needs_no_scrolling(qtbot: QtBot, themes: ThemeManager) -> None:
+    """Two lines of what follows from the figures have room as well."""
+    says = (
+        "4.21 GiB of weights at 4.50 bits, 128 KiB of cache a token in f16. Assumed: width 4,096."
+    )
+    dialog = ModelDialog(themes, model_named("Llama 3.1 8B"), lambda _model: (f"{says} {says}", ""))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitExposed(dialog)
+    area = dialog.findChild(QScrollArea)
+    assert isinstance(area, QScrollArea)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
