@@ -158,6 +158,23 @@ def test_an_edit_that_does_not_fit_is_not_lost_with_its_chat(program: Program, t
     assert controller.path[-2] == asked
 
 
+def test_an_edit_that_can_only_be_made_shorter_becomes_the_draft(
+    open_program: Open, tmp_path: Path
+) -> None:
+    model = TinyModel(script=(*STORY, "<|im_end|>"), context=512)
+    tiny = write_tiny_model(tmp_path / "Tiny-F32.gguf", model)
+    program = open_program()
+    _load(program, tiny, 512)
+    controller, composer = program.app.controller, program.app.window.chat.composer
+    controller.set_chat_values(None, None, {"max_tokens": 16})
+    program.answered_chat("Hello")
+    before = controller.path
+    program.app.chat._on_action(MessageAction("edit", before[0].id, LONG * 30))
+    program.until(lambda: composer.text() == LONG * 30)
+    program.until(lambda: "It was trained for no more: shorten what is sent" in _said(program))
+    assert controller.path == before
+
+
 def test_another_turn_takes_the_place_of_one_that_is_held_back(program: Program) -> None:
     controller, composer = program.app.controller, program.app.window.chat.composer
     asked = controller.path[-2]

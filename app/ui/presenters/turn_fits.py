@@ -79,6 +79,12 @@ class TurnFits(QObject):
         if turn is not None:
             turn.give_up()
 
+    def _is_hopeless(self, fit: PromptFit) -> bool:
+        """Tell whether no context of the loaded model is long enough."""
+        model = self._engine.state.model
+        trained = 0 if model is None else model.n_ctx_train
+        return fit.problem is not None and 0 < trained < fit.needed_tokens
+
     def _ask(self, sent: Sent) -> None:
         self._fit = None
         self._request = self._engine.measure(sent.prompt(self._settings), sent.max_tokens)
@@ -102,11 +108,13 @@ class TurnFits(QObject):
             return
         elif isinstance(message, Measured):
             self._request = 0
-            if self._judge(message.fit):
+            if not self._judge(message.fit):
+                self.go()
+            elif self._turn is not None and self._turn.new_text and self._is_hopeless(message.fit):
+                self.forget()  # what can only be made shorter has to be seen for that
+            else:
                 self._fit = message.fit
                 self.changed.emit()
-            else:
-                self.go()
         elif isinstance(message, Failed):
             self.go()  # the engine will say of the turn itself what is wrong
 
