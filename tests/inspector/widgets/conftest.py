@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.theme import ThemeManager
 from inspector.views import PanelView
 from inspector.widgets.panel import InspectorPanel
+from tests.helpers.patient_bot import until_idle
 
 
 class Counter(QObject):
@@ -75,8 +76,7 @@ def make_panel(qtbot: QtBot, themes: ThemeManager) -> Callable[..., InspectorPan
             panel.show()
         qtbot.waitUntil(lambda: panel.growth.plot.plot is not None)
         qtbot.waitUntil(lambda: panel.speed.plot.plot is not None)
-        for _ in range(5):
-            QApplication.processEvents()
+        until_idle(qtbot)
         return panel
 
     return make
