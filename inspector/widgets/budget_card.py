@@ -151,6 +151,7 @@ class DeviceBudget(QWidget):
             row.marked.connect(partial(self._on_marked, index))
             row.stepped.connect(partial(self._on_stepped, index))
             self._legend.addWidget(row)
+            row.show()  # a layout would show it later, and have no room for it until then
             self.rows.append(row)
 
     def _on_marked(self, index: int, is_marked: bool) -> None:
@@ -236,6 +237,7 @@ class BudgetCard(Card):
         while len(self.devices) < count:
             device = DeviceBudget(self._palette, self.body)
             self._devices.addWidget(device)
+            device.show()
             self.devices.append(device)
 
 

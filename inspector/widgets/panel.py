@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QFont, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QVBoxLayout, QWidget
 
@@ -32,6 +32,7 @@ from inspector.widgets.wrapped import WrappedText
 __all__ = ["InspectorPanel"]
 
 _NOTICE_TOKENS = {"lost": "danger"}
+_LEVELS = 4  # of layouts within each other
 
 
 class InspectorPanel(QScrollArea):
@@ -57,6 +58,7 @@ class InspectorPanel(QScrollArea):
         self._view: PanelView | None = None
         self._explains = False
         self._findings_first = False
+        self._shape: tuple[object, ...] = ()
         self._loader = PlotLoader(self)
         self.setObjectName("inspectorPanel")
         self.ground = "panel"  # of the window's right column; see `Pictured`
@@ -155,6 +157,20 @@ class InspectorPanel(QScrollArea):
         shown = [card for card in self.cards if not card.isHidden()]
         for card in shown:
             card.set_last(card is shown[-1])
+        shape = _shape(view)
+        if shape != self._shape:
+            self._shape = shape
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Lay out now what has other rows than before.
+
+        Qt would do so level by level, and draw in between: rows set into the room of others, one
+        on top of the other.
+        """
+        if self.isVisible():
+            for _ in range(_LEVELS):
+                QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
 
     def _place_findings(self, *, first: bool) -> None:
         """Set what is found above several devices' budgets, which would push it out of sight."""
@@ -247,6 +263,19 @@ class InspectorPanel(QScrollArea):
         self._set_margins()
         self._column.setSpacing(theme.px(12))
         self.verticalScrollBar().setSingleStep(theme.px(24))
+
+
+def _shape(view: PanelView) -> tuple[object, ...]:
+    """Return what decides which rows there are."""
+    return (
+        tuple((len(budget.segments), budget.over_bytes > 0) for budget in view.budgets),
+        tuple((found.id, len(found.fixes)) for found in view.findings),
+        view.growth is None,
+        view.speed is None,
+        view.model is None,
+        view.recorded,
+        view.notice,
+    )
 
 
 def _layers_apart(view: PanelView) -> LayersView | None:
