@@ -73,12 +73,32 @@ def test_a_chat_without_its_model_shows_its_last_record(open_program: Open, tiny
     again.app.models.unload()
     again.until(lambda: again.app.engine.state.status == "idle")
     again.until(lambda: again.app.inspector._panel is not None)
+    # It is on screen since the start, and a model that is unloaded later changes no record of it.
+    again.app.window.sidebar.new_chat_requested.emit()
     again.app.chats.open(chat.id)
     again.until(
         lambda: again.app.inspector._view is not None and view_of(again).state == "replayed"
     )
     again.app.window.sidebar.new_chat_requested.emit()
     again.until(lambda: view_of(again).state == "planned")
+
+
+def test_a_chat_that_comes_back_at_a_start_without_a_model_shows_its_last_record(
+    open_program: Open, tiny: Path
+) -> None:
+    program = open_program(tiny).ready()
+    chat = program.answered_chat("Hello")
+    program.app.preferences.set_value("load_last_model", False)
+    program.close()
+    again = open_program()
+    again.until(lambda: again.app.inspector._panel is not None)
+    again.until(
+        lambda: again.app.inspector._view is not None and view_of(again).state == "replayed"
+    )
+    here = again.app.controller.conversation
+    assert here is not None
+    assert here.id == chat.id
+    assert again.app.engine.state.model is None
 
 
 def test_a_report_in_json_is_opened_and_anything_else_refused(
