@@ -75,6 +75,8 @@ class Rehearsal(QObject):
             self._finish()
 
     def _finish(self) -> None:
+        if not isValid(self):  # ended by what was drawn, or by a collection in the middle of it
+            return
         self._timer.stop()
         self._waiting.clear()
         windows, self._windows = self._windows, []
@@ -90,6 +92,13 @@ def _draw(widget: QWidget) -> None:
     image = QImage(widget.size() * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
     painter = QPainter(image)
-    # Not `widget.render`: views of scenes have another function of that name.
-    QWidget.render(widget, painter, QPoint(), QRegion(), QWidget.RenderFlag(0))
+    for _ in range(_times(widget)):
+        # Not `widget.render`: views of scenes have another function of that name.
+        QWidget.render(widget, painter, QPoint(), QRegion(), QWidget.RenderFlag(0))
     painter.end()
+
+
+def _times(widget: QWidget) -> int:
+    """Return how often a widget is drawn: what keeps pictures makes one at the second time."""
+    keepers = (widget, widget.parentWidget())  # a chart draws on its viewport
+    return 2 if any(getattr(item, "keeps_picture", False) for item in keepers) else 1

@@ -6,6 +6,8 @@ picture is laid down in a fraction of the time in which words are set and figure
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
 from PySide6.QtWidgets import QWidget
 
@@ -23,6 +25,8 @@ class Pictured(Painted):
     ``ground``, a colour's token, what the widget lies on, and on screens whose pixel ratio is
     whole: on others it would be blurred.
     """
+
+    keeps_picture: Final = True
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(palette, parent)

@@ -5,7 +5,7 @@ Strokes of many points are slow to smooth, and a window that is resized draws th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Slot
@@ -20,6 +20,8 @@ __all__ = ["Chart"]
 
 class Chart(pg.PlotWidget):  # type: ignore[misc]
     """Curves and axes, without a ground of their own."""
+
+    keeps_picture: Final = True
 
     def __init__(self, palette: Palette, parent: QWidget) -> None:
         self._picture: QPixmap | None = None

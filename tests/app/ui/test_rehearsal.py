@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
-from shiboken6 import delete
+from shiboken6 import delete, isValid
 
 from app.ui.rehearsal import Rehearsal
 
@@ -112,3 +112,53 @@ def test_widgets_and_windows_that_go_meanwhile_are_let_go(
 def test_nothing_in_sight_needs_no_rehearsal(rehearsal: Rehearsal) -> None:
     rehearsal.begin()
     assert not rehearsal.is_running
+
+
+class _EndsAll(QWidget):
+    """Ends an object when it is drawn."""
+
+    def __init__(self, victim: QObject, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._victim = victim
+        self.is_armed = False
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self.is_armed and isValid(self._victim):
+            delete(self._victim)
+
+
+class _Kept(_Plate):
+    keeps_picture = True
+
+
+def test_what_keeps_a_picture_is_drawn_until_it_has_one(qtbot: QtBot, rehearsal: Rehearsal) -> None:
+    window, (plate, *_) = _window(qtbot, rehearsal)
+    kept = _Kept(rehearsal, window)
+    on_it = _Plate(rehearsal, kept)  # as a chart's viewport
+    kept.setGeometry(0, 0, 20, 20)
+    kept.show()
+    qtbot.waitUntil(lambda: bool(kept.held and on_it.held and plate.held))
+    qtbot.wait(20)
+    for item in (kept, on_it, plate):
+        item.held.clear()
+    rehearsal.begin()
+    qtbot.waitUntil(lambda: not rehearsal.is_running)
+    assert (kept.held, on_it.held, plate.held) == ([True] * 2, [True] * 2, [True])
+
+
+def test_a_widget_that_ends_all_of_it_is_the_last_that_is_drawn(
+    qtbot: QtBot, qapp: QApplication
+) -> None:
+    """The program may end meanwhile, or a collection end what nobody holds any more."""
+    rehearsal = Rehearsal(qapp)
+    window, plates = _window(qtbot, rehearsal)
+    ends = _EndsAll(rehearsal, window)
+    ends.setGeometry(0, 0, 20, 20)
+    ends.show()
+    qtbot.wait(20)
+    ends.is_armed = True
+    rehearsal.begin()
+    qtbot.waitUntil(lambda: not isValid(rehearsal))
+    plates[1].colour = QColor("blue")
+    plates[1].update()
+    qtbot.waitUntil(lambda: _on_screen(window, plates[1]) == QColor("blue").name())
