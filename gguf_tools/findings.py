@@ -101,7 +101,7 @@ def _room(
                     "error",
                     f"{name} lacks {format_bytes(-left)} for this.",
                     cost=format_bytes(-left),
-                    fixes=_shrink(load, memory, max_context),
+                    fixes=_shrink(load, memory, safe_context or max_context),
                 )
             )
         elif over:

@@ -119,6 +119,15 @@ class Plan:
     findings: tuple[Finding, ...]
 
     @property
+    def fitting_context(self) -> int | None:
+        """Return the longest context of a sequence that is told as fitting, None if unknown.
+
+        That is the longest below the load line, and where not even the weights are below it, the
+        longest that memory holds.
+        """
+        return self.safe_context or self.max_context
+
+    @property
     def layers_offloaded(self) -> int:
         """Return how many layers, the output included, lie off the CPU."""
         return self.memory.placement.offloaded

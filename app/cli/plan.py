@@ -161,7 +161,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             for item, reads in zip(plan.devices, decode.reads, strict=True)
         ],
         "fits": plan.fits,
-        "max_context": plan.safe_context,
+        "max_context": plan.fitting_context,
         "max_sequences": plan.max_sequences,
         "layers_offloaded": plan.layers_offloaded,
         "draft": _draft_as_json(plan.memory.draft),
@@ -263,9 +263,10 @@ def _as_text(plan: Plan) -> str:
         cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  " + "  ".join(cells).rstrip())
     fits = {True: "yes", False: "no", None: "unknown"}[plan.fits]
-    longest = "unknown" if plan.safe_context is None else f"{plan.safe_context:,} tokens"
+    context = plan.fitting_context
+    longest = "unknown" if context is None else f"{context:,} tokens"
     trained = plan.facts.context_length
-    if trained and plan.safe_context == trained // _STEP * _STEP:
+    if trained and context == trained // _STEP * _STEP:
         longest += ", all that it was trained for"
     chats = "unknown" if plan.max_sequences is None else f"{plan.max_sequences:,}"
     over = any(pool.over_load_line for pool in plan.pools if pool.used_bytes)

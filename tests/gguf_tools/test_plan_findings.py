@@ -108,17 +108,20 @@ def test_what_is_lacking_and_what_would_help(eight: ModelFacts) -> None:
     plan = make_plan(eight, LoadSettings(context=8192), machine)
     card = plan.memory.devices[1]
     lacks = format_bytes(card.total_bytes - 5 * GIB)
-    assert plan.max_context is not None
-    assert plan.max_context < 8192
+    longest = plan.fitting_context
+    assert longest is not None
+    assert longest == plan.safe_context
+    assert longest < (plan.max_context or 0) < 8192
     # 1 GiB of cache: 8.5 of 16 bits stay, so that 15 of 32 parts are saved.
     fixes = (
-        Fix(f"Use a context of {plan.max_context:,}", "context", plan.max_context),
+        Fix(f"Use a context of {longest:,}", "context", longest),
         Fix("Keep the cache in q8_0, which saves 480 MiB", "cache_type", "q8_0"),
         Fix("Offload fewer layers", "gpu_layers", 32),
     )
     assert plan.findings == (
         Finding("does_not_fit", "error", f"GPU0 lacks {lacks} for this.", lacks, fixes),
     )
+    assert make_plan(eight, LoadSettings(context=longest), machine).findings == ()
     small = make_plan(eight, LoadSettings(context=8192, type_k="q8_0", type_v="q8_0"), machine)
     assert small.findings[0].id == "over_load_line"
     assert "cache_type" not in {fix.setting for fix in small.findings[0].fixes}

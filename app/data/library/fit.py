@@ -44,13 +44,16 @@ class VariantFit:
     """How one variant would load. Rates in tokens per second at an empty cache; None: unknown.
 
     ``context_tokens`` is what it was planned with, ``max_context_tokens`` the longest that fits
-    (0: not even the weights do). ``left_bytes`` is what would be free on ``device``, the memory
-    with the least room; negative: so much is missing. ``decode_words`` say on what the rates rest.
+    below the load line, or past it where nothing is below (0: not even the weights fit), and
+    ``held_tokens`` the longest that memory holds to its end. ``left_bytes`` is what would be free
+    on ``device``, the memory with the least room; negative: so much is missing. ``decode_words``
+    say on what the rates rest.
     """
 
     verdict: Verdict
     context_tokens: int
     max_context_tokens: int | None = None
+    held_tokens: int | None = None
     device: str = ""
     needed_bytes: int | None = None
     left_bytes: int | None = None
@@ -79,7 +82,8 @@ def fit_of_plan(plan: Plan) -> VariantFit:
     return VariantFit(
         verdict=_verdict(plan),
         context_tokens=plan.memory.settings.context_sequence,
-        max_context_tokens=plan.max_context,
+        max_context_tokens=plan.fitting_context,
+        held_tokens=plan.max_context,
         device="" if pool is None else pool.name,
         needed_bytes=sum(item.used_bytes for item in plan.pools),
         left_bytes=None if pool is None else pool.left_bytes,

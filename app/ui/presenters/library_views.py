@@ -288,7 +288,7 @@ def _verdict_words(fit: VariantFit) -> str:
     if fit.verdict == "fits":
         return _tr("Fits, %1 free", format_bytes(left))
     if left < 0:
-        return _tr("Tight, up to %1", grouped(fit.max_context_tokens or 0))
+        return _tr("Tight, up to %1", grouped(fit.held_tokens or 0))
     return _tr("Tight, %1 free", format_bytes(left))
 
 

@@ -43,7 +43,7 @@ def test_a_model_with_room_to_spare(facts: ModelFacts) -> None:
     plan = make_plan(facts, LOAD, machine(24, 20))
     (pool,) = plan.pools
     assert fit.verdict == "fits"
-    assert (fit.context_tokens, fit.max_context_tokens) == (8192, plan.max_context)
+    assert (fit.context_tokens, fit.max_context_tokens) == (8192, plan.safe_context)
     assert (fit.needed_bytes, fit.left_bytes) == (pool.used_bytes, pool.left_bytes)
     assert fit.decode_high_per_s == plan.decode.expected_high
     assert fit.prefill_per_s == plan.prefill.expected
@@ -57,10 +57,16 @@ def test_a_model_with_room_to_spare(facts: ModelFacts) -> None:
 def test_above_the_load_line_it_is_tight(facts: ModelFacts) -> None:
     needed = fit_of(facts, LOAD, machine(24)).needed_bytes
     assert needed is not None
-    tight = fit_of(facts, LOAD, machine(needed / GIB / 0.95))
+    where = machine(needed / GIB / 0.95)
+    tight = fit_of(facts, LOAD, where)
     assert tight.verdict == "tight"
     assert tight.left_bytes is not None
     assert tight.left_bytes > 0
+    # What is said to fit keeps below the line; memory itself holds more.
+    assert tight.max_context_tokens is not None
+    assert LEAST_CONTEXT <= tight.max_context_tokens < 8192 <= (tight.held_tokens or 0)
+    for context, verdict in ((tight.max_context_tokens, "fits"), (8192, "tight")):
+        assert fit_of(facts, LoadSettings(context=context), where).verdict == verdict
 
 
 def test_with_a_shorter_context_it_is_tight_too(facts: ModelFacts) -> None:
@@ -70,6 +76,7 @@ def test_with_a_shorter_context_it_is_tight_too(facts: ModelFacts) -> None:
     assert fit.left_bytes < 0
     assert fit.max_context_tokens is not None
     assert LEAST_CONTEXT <= fit.max_context_tokens < 8192
+    assert fit.held_tokens == fit.max_context_tokens  # nothing is below the load line
     # The context that is said to fit does fit, and the next step does not.
     for context, fits in ((fit.max_context_tokens, True), (fit.max_context_tokens + 512, False)):
         assert make_plan(facts, LoadSettings(context=context), machine(24, 5.2)).fits is fits
