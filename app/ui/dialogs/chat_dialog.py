@@ -8,7 +8,6 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
-    QComboBox,
     QDialog,
     QHBoxLayout,
     QInputDialog,
@@ -25,6 +24,7 @@ from app.ui.dialogs.form import SettingsForm
 from app.ui.dialogs.presets import BUILT_IN, DEFAULT_PRESET, all_presets, preset_values
 from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
+from app.ui.fields import PlainChoice
 from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
@@ -80,7 +80,7 @@ class ChatDialog(QDialog):
 
         preset_label = QLabel(self.tr("Preset"), self)
         preset_label.setProperty("kind", "strong")
-        self._presets = QComboBox(self)
+        self._presets = PlainChoice(self)
         self._presets.setAccessibleName(self.tr("Preset"))
         self._presets.activated.connect(self._on_preset)
         preset_label.setBuddy(self._presets)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from app.settings import Setting
 from app.ui.dialogs.editor_base import Editor, LineEditor, in_row
 from app.ui.dialogs.file_editors import FoldersEditor, ModelFileEditor
+from app.ui.fields import PlainChoice
 from app.ui.theme import ThemeManager
 
 __all__ = ["Editor", "make_editor"]
@@ -119,17 +120,10 @@ class _NumberEditor(Editor):
         return self._number
 
 
-class _Choice(QComboBox):
-    """A combo box that a scrolling page does not change in passing."""
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
-
-
 class _ChoiceEditor(Editor):
     def __init__(self, choices: Sequence[tuple[str, str]], parent: QWidget) -> None:
         super().__init__(parent)
-        self._box = _Choice(self)
+        self._box = PlainChoice(self)
         for name, text in choices:
             self._box.addItem(text, name)
         self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

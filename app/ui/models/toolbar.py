@@ -8,7 +8,6 @@ from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.fields import PlainChoice
 from app.ui.icons import IconKeeper
 from app.ui.models.views import LibraryView, ScanView, SortKey
 from app.ui.theme import ThemeManager
@@ -67,11 +67,11 @@ class Toolbar(QFrame):
         self.search.setAccessibleName(self.tr("Search models"))
         self.search.textChanged.connect(self.query_changed)
         self.search.setToolTip(self.tr("Words of a model, a type, a place or a file (Ctrl+F)"))
-        self.filter = QComboBox(self)
+        self.filter = PlainChoice(self)
         self.filter.setAccessibleName(self.tr("Show"))
         self.filter.setToolTip(self.tr("Which models are shown"))
         self.filter.currentIndexChanged.connect(self._on_filter)
-        self.sort = QComboBox(self)
+        self.sort = PlainChoice(self)
         self.sort.setAccessibleName(self.tr("Order"))
         self.sort.setToolTip(self.tr("What the list is ordered by"))
         self._fill_sort()

@@ -11,7 +11,6 @@ from PySide6.QtGui import QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
-    QComboBox,
     QLabel,
     QSizePolicy,
     QSlider,
@@ -21,11 +20,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.elide import ElidedLabel
+from app.ui.fields import PlainChoice, is_for_page
 from app.ui.look import set_look
 from app.ui.numbers import grouped
 from app.ui.theme import ThemeManager
 
-__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "PlainChoice", "indent", "parse_count"]
+__all__ = ["ChoiceBox", "CountField", "Field", "LogSlider", "indent", "parse_count"]
 
 _NUMBER: Final = re.compile(r"^\s*([\d.,\s\u00a0\u202f']*\d)\s*([kKmM]?)(?:i?b?|)\s*$")
 _FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2}
@@ -82,10 +82,8 @@ class CountField(QSpinBox):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Let the page scroll past, unless the field has the keyboard."""
-        if self.hasFocus():
+        if not is_for_page(self, event):
             super().wheelEvent(event)
-        else:
-            event.ignore()
 
     def textFromValue(self, value: int) -> str:
         """Return the number with groups of digits."""
@@ -185,10 +183,8 @@ class LogSlider(QSlider):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Let the page scroll past, unless the slider has the keyboard."""
-        if self.hasFocus():
+        if not is_for_page(self, event):
             super().wheelEvent(event)
-        else:
-            event.ignore()
 
     def changeEvent(self, event: QEvent) -> None:
         """Fill from the other side in scripts that are read from right to left."""
@@ -204,21 +200,6 @@ class LogSlider(QSlider):
     def _on_position(self, position: int) -> None:
         self._count = self.count_at(position)
         self.moved.emit(self._count)
-
-
-class PlainChoice(QComboBox):
-    """A few choices; the wheel belongs to the page, unless the box has the keyboard."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Let the page scroll past, unless the box has the keyboard."""
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
 
 class ChoiceBox(PlainChoice):

@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.ui.planner.fields import ChoiceBox, CountField, Field, LogSlider, PlainChoice
+from app.ui.fields import PlainChoice
+from app.ui.planner.fields import ChoiceBox, CountField, Field, LogSlider
 from app.ui.planner.views import FormFacts
 from app.ui.theme import ThemeManager
 from gguf_tools.quants import CACHE_TYPES

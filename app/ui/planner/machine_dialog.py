@@ -9,10 +9,8 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
     QDialog,
     QDialogButtonBox,
-    QDoubleSpinBox,
     QGridLayout,
     QLabel,
     QLineEdit,
@@ -23,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
+from app.ui.fields import DecimalField, PlainChoice
 from app.ui.look import set_look
 from app.ui.page_area import PageArea
 from app.ui.planner.fields import CountField, indent
@@ -84,7 +83,7 @@ class MachineDialog(QDialog):
         self.list.itemDoubleClicked.connect(self._accept)
 
         self.name = QLineEdit(self)
-        self.kind = QComboBox(self)
+        self.kind = PlainChoice(self)
         for text, kind in (
             (self.tr("Graphics card"), "gpu"),
             (self.tr("Shared memory"), "unified"),
@@ -171,8 +170,8 @@ class MachineDialog(QDialog):
         item.setData(_ROLE, key)
         item.setSizeHint(QSize(0, self._themes.theme.px(30)))
 
-    def _number(self, low: float, high: float, unit: str) -> QDoubleSpinBox:
-        field = QDoubleSpinBox(self)
+    def _number(self, low: float, high: float, unit: str) -> DecimalField:
+        field = DecimalField(self)
         indent(field)
         field.setRange(low, high)
         field.setDecimals(1)

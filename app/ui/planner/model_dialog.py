@@ -8,10 +8,8 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QDialog,
     QDialogButtonBox,
-    QDoubleSpinBox,
     QGridLayout,
     QLabel,
     QLineEdit,
@@ -20,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.ui.dialogs.sizes import open_size
+from app.ui.fields import DecimalField, PlainChoice
 from app.ui.look import set_look
 from app.ui.page_area import PageArea
 from app.ui.planner.fields import CountField, indent
@@ -61,7 +60,7 @@ class ModelDialog(QDialog):
         self.layers = CountField(1, 512, 1, self)
         self.kv_heads = CountField(1, 1024, 1, self)
         self.head = CountField(8, 1024, 8, self)
-        self.quantization = QComboBox(self)
+        self.quantization = PlainChoice(self)
         self.quantization.addItems(QUANTIZATIONS)
         self.context = CountField(256, 100_000_000, 1024, self)
         self.heads = self._optional(4096)
@@ -186,8 +185,8 @@ class ModelDialog(QDialog):
         self.used.setValue(model.experts_used or 1)
         self.active.setValue(model.parameters_active / _BILLION)
 
-    def _billions(self, value: int, least: float) -> QDoubleSpinBox:
-        field = QDoubleSpinBox(self)
+    def _billions(self, value: int, least: float) -> DecimalField:
+        field = DecimalField(self)
         indent(field)
         field.setDecimals(3)
         field.setRange(least, 10_000)

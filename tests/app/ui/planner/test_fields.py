@@ -9,7 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.planner.fields import CountField, Field, LogSlider, PlainChoice, parse_count
+from app.ui.fields import DecimalField, PlainChoice
+from app.ui.planner.fields import CountField, Field, LogSlider, parse_count
 from app.ui.theme import ThemeManager
 
 
@@ -121,8 +122,10 @@ def test_limits_of_the_slider_keep_its_value(qtbot: QtBot) -> None:
 
 def test_the_wheel_belongs_to_the_page(qtbot: QtBot) -> None:
     field, slider, choice = CountField(1, 100), LogSlider(1, 100), PlainChoice()
+    decimal = DecimalField()
+    decimal.setRange(-5, 5)
     choice.addItems(["a", "b"])
-    for widget in (field, slider, choice):
+    for widget in (field, slider, choice, decimal):
         qtbot.addWidget(widget)
         event = QWheelEvent(
             QPointF(2, 2), QPointF(2, 2), QPoint(0, 0), QPoint(0, -120),
@@ -132,3 +135,4 @@ def test_the_wheel_belongs_to_the_page(qtbot: QtBot) -> None:
         QApplication.sendEvent(widget, event)
         assert not event.isAccepted()
     assert (field.value(), slider.value(), choice.currentIndex()) == (1, 0, 0)
+    assert decimal.value() == 0
