@@ -36,7 +36,7 @@ def bench_json(record: BenchRecord, bandwidth: BandwidthRecord | None) -> dict[s
                 "sequences": row.sequences,
                 "tokens": row.tokens,
                 "mean": mean(row.samples),
-                "stdev": stdev(row.samples) if len(row.samples) > 1 else 0.0,
+                "stdev": _deviation(row),
                 "samples": list(row.samples),
                 "predicted": _middle(row),
                 "predicted_low": row.predicted,
@@ -48,6 +48,11 @@ def bench_json(record: BenchRecord, bandwidth: BandwidthRecord | None) -> dict[s
             for row in record.rows
         ],
     }
+
+
+def _deviation(row: BenchRow) -> float | None:
+    """Return the standard deviation of a row's rates, None with one: there is none."""
+    return stdev(row.samples) if len(row.samples) > 1 else None
 
 
 def _middle(row: BenchRow) -> float | None:
@@ -107,7 +112,7 @@ def _prediction(load: LoadRecord) -> str:
 
 def _cells(row: BenchRow) -> tuple[str, ...]:
     rate = mean(row.samples)
-    spread = stdev(row.samples) if len(row.samples) > 1 else 0.0
+    spread = _deviation(row)
     if row.predicted is None or row.predicted_high is None:
         predicted = "unknown"
     elif row.predicted == row.predicted_high:
@@ -119,9 +124,9 @@ def _cells(row: BenchRow) -> tuple[str, ...]:
         f"{row.depth:,}",
         str(row.sequences),
         f"{rate:.1f}",
-        f"{spread:.1f}",
+        "–" if spread is None else f"{spread:.1f}",
         predicted,
-        "unknown" if row.ceiling is None else f"{row.ceiling:.4g}",
+        "unknown" if row.ceiling is None else f"{row.ceiling:.1f}",
         "" if not row.ceiling else f"{rate / row.ceiling:.0%}",
         "" if row.bytes_per_token is None else format_decimal_bytes(row.bytes_per_token),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,12 @@ def show_window(
     return program
 
 
+def _said_of_hand_over(model: str | None) -> str:
+    if model is None:
+        return "it is open already; its window was brought forward."
+    return f"it is open already; its window was brought forward and given {Path(model).name}."
+
+
 def run(model: str | None = None) -> int:
     """Open the window, with a model; return the exit code."""
     # Nothing that is imported is garbage, and looking for some takes a tenth of the start.
@@ -76,7 +83,7 @@ def run(model: str | None = None) -> int:
     app.setDesktopFileName("plimsoll")
     instance = SingleInstance(paths.data, app)
     if instance.hand_over(model or ""):
-        print("plimsoll: it is open already; its window was brought forward.", file=sys.stderr)
+        print(f"plimsoll: {_said_of_hand_over(model)}", file=sys.stderr)
         return 0
     instance.listen()
     program = show_window(paths, model, *begin(paths))

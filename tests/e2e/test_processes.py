@@ -134,7 +134,9 @@ def test_a47_second_start_hands_its_file_over(
     program.until(lambda: program.app.engine.state.path == str(model))
     _, errors = other.communicate(timeout=PATIENCE_S)
     assert other.returncode == 0
-    assert "open already" in errors
+    assert errors.endswith(
+        f"it is open already; its window was brought forward and given {model.name}.\n"
+    )
     first.close()
     first.deleteLater()
 
@@ -160,9 +162,14 @@ def test_a47_stale_socket_does_not_block_a_start(paths: Paths, qtbot: object) ->
 
 def test_bad_arguments_are_told_in_one_sentence() -> None:
     for arguments, words in (
-        (["nothing.gguf"], "no file"),
-        (["--frob"], "neither"),
-        (["chatt"], "did you mean 'plimsoll chat'?"),
+        (["nothing.gguf"], "there is no file nothing.gguf."),
+        (["folder/chatt"], "there is no file folder/chatt."),
+        (["--frob"], "--frob is no option and no command; 'plimsoll --help' lists"),
+        (["chatt"], "chatt is no command; did you mean 'plimsoll chat'?"),
+        (["quantise", "a", "b"], "quantise is no command; did you mean 'plimsoll quantize'?"),
+        (["frobnicate"], "frobnicate is no command, and there is no such file; 'plimsoll --help'"),
+        (["frobnicate", "a"], "frobnicate is no command, and there is no such file;"),
+        (["README.md", "a.gguf"], "README.md is no command, and the window opens one file alone;"),
         ([str(ROOT)], "is a folder"),
     ):
         done = subprocess.run(

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from app.cli import run
+from app.cli.bench_text import bench_json, bench_text
 from app.data.conversations import ConversationStore
 from app.data.load_records import LoadRecords
 from app.engine import bandwidth
 from app.paths import Paths
 from inspector.plan_record import SettingsRecord
-from inspector.records import Identity, LoadRecord, TurnStats
+from inspector.records import BenchRecord, BenchRow, Identity, LoadRecord, TurnStats
 from tests.helpers.tiny_gguf import write_tiny_model
 
 
@@ -58,6 +59,31 @@ def test_bench_as_a_table(tiny: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "ceiling" in text
     assert "decode 4" in text
     assert "prefill" not in text
+    heads, row = (line.split() for line in text.splitlines()[3:5])
+    cells = dict(zip(heads[1:], row[2:], strict=False))
+    assert cells["±"] == "–"  # one run deviates from nothing
+
+
+def _decoded(*rates: float, ceiling: float) -> BenchRecord:
+    load = LoadRecord(at_ms=1, identity=Identity(engine="x"), settings=SettingsRecord(n_ctx=4096))
+    row = BenchRow(
+        test="decode", depth=0, sequences=1, tokens=4, samples=rates, ceiling=ceiling
+    )  # fmt: skip
+    return BenchRecord(at_ms=1, load=load, rows=(row,))
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "shown"), [(445.4, "445.4"), (39.0, "39.0"), (34.97, "35.0"), (12_345.6, "12345.6")]
+)
+def test_ceilings_are_written_as_the_rates_beside_them(ceiling: float, shown: str) -> None:
+    record = _decoded(10.0, ceiling=ceiling)
+    assert f" {shown} " in bench_text(record, None)
+    (row,) = bench_json(record, None)["rows"]
+    assert row["stdev"] is None
+    assert row["ceiling"] == ceiling
+    both = _decoded(10.0, 12.0, ceiling=ceiling)
+    assert bench_json(both, None)["rows"][0]["stdev"] == pytest.approx(2**0.5)
+    assert " 1.4 " in bench_text(both, None)
 
 
 @pytest.mark.parametrize(
