@@ -1,8 +1,8 @@
-"""Whole numbers as people read them: with the locale's grouping of thousands."""
+"""Numbers, dates and times as people read them, in the manner of their locale."""
 
 from __future__ import annotations
 
-__all__ = ["grouped", "numbered", "percent"]
+__all__ = ["grouped", "moment", "numbered", "percent"]
 
 
 def grouped(value: int) -> str:
@@ -17,6 +17,20 @@ def grouped(value: int) -> str:
         locale = QLocale(QLocale.Language.English)
     locale.setNumberOptions(QLocale.NumberOption.DefaultNumberOptions)
     return locale.toString(value)
+
+
+def moment(at_ms: int) -> str:
+    """Return a date with its time of day; ``at_ms`` are milliseconds since 1970, UTC.
+
+    The C locale's short form has no signs between its figures (30 11 2026 06:59); there it is
+    written as other dates in the window are.
+    """
+    from PySide6.QtCore import QDateTime, QLocale
+
+    locale, when = QLocale(), QDateTime.fromMSecsSinceEpoch(at_ms)
+    if locale.language() == QLocale.Language.C:
+        return locale.toString(when, "d MMM yyyy, HH:mm")
+    return locale.toString(when, QLocale.FormatType.ShortFormat)
 
 
 def percent(share: float) -> str:

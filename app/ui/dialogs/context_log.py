@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from PySide6.QtCore import QDateTime, QLocale, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.dialogs.buttons import DialogButtons
 from app.ui.dialogs.sizes import open_size
-from app.ui.numbers import grouped, numbered
+from app.ui.numbers import grouped, moment, numbered
 from app.ui.theme import ThemeManager
 
 __all__ = ["ContextLogDialog", "ContextLogEntry"]
@@ -88,8 +88,7 @@ class ContextLogDialog(QDialog):
         open_size(self, theme, 620, 420)
 
     def _add(self, entry: ContextLogEntry) -> None:
-        moment = QDateTime.fromSecsSinceEpoch(int(entry.when.timestamp()))
-        when = QLocale().toString(moment, QLocale.FormatType.ShortFormat)
+        when = moment(round(entry.when.timestamp() * 1000))
         count = len(entry.messages)
         item = QTreeWidgetItem(
             [

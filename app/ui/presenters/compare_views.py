@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
+from PySide6.QtCore import QCoreApplication
 
 from app.compare.events import Phase, PhaseChanged
 from app.data.comparisons import ComparisonEntry
@@ -18,6 +18,7 @@ from app.ui.compare.views import (
     EarlierView,
     TableView,
 )
+from app.ui.numbers import moment
 from gguf_tools.units import format_bytes, format_decimal_bytes
 from inspector.compare.records import ComparisonRecord, TokenDifference
 from inspector.compare.report import estimate_text, read_words
@@ -337,14 +338,11 @@ def _visible(token: str) -> str:
 
 def earlier_views(entries: list[ComparisonEntry]) -> tuple[EarlierView, ...]:
     """Return kept comparisons for the menu, newest first."""
-    locale = QLocale()
     return tuple(
         EarlierView(
             key=entry.id,
             title=f"{entry.title} — {_short(entry.prompt)}" if entry.prompt else entry.title,
-            when=locale.toString(
-                QDateTime.fromMSecsSinceEpoch(entry.at_ms), QLocale.FormatType.ShortFormat
-            ),
+            when=moment(entry.at_ms),
         )
         for entry in entries
     )

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 from PySide6.QtCore import QLocale
 
-from app.ui.numbers import grouped, numbered, percent
+from app.ui.numbers import grouped, moment, numbered, percent
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,14 @@ def test_shares_are_whole_percent() -> None:
     QLocale.setDefault(QLocale.c())
     assert percent(0.6419) == "64"
     assert percent(12.5) == "1,250"
+
+
+def test_dates_have_signs_between_their_figures_in_every_locale() -> None:
+    at_ms = round(datetime(2026, 11, 30, 6, 59).astimezone().timestamp() * 1000)
+    QLocale.setDefault(QLocale.c())
+    assert moment(at_ms) == "30 Nov 2026, 06:59"
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    assert moment(at_ms) == "30.11.26 06:59"
 
 
 @pytest.mark.parametrize(
