@@ -102,11 +102,19 @@ def value_at(line: Sequence[CurvePoint], tokens: float) -> float | None:
 
 
 def split_at_now(view: GrowthView) -> tuple[tuple[CurvePoint, ...], tuple[CurvePoint, ...]]:
-    """Return the used part (measured turns, else the formula up to now) and what is ahead."""
+    """Return the used part (measured turns, else the formula up to now) and what is ahead.
+
+    Turns are in the order of their length: a chat that lost old messages has longer ones before.
+    """
     now = view.now
     if now is None:
         return (), view.line
-    measured = tuple(point for point in view.used if point.tokens < now.tokens)
+    measured = tuple(
+        sorted(
+            (point for point in view.used if point.tokens < now.tokens),
+            key=lambda point: point.tokens,
+        )
+    )
     if not measured:
         measured = tuple(point for point in view.line if point.tokens < now.tokens)
     elif measured[0].tokens > 0:

@@ -15,7 +15,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QThreadPool, QTimer, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from inspector.widgets.palette import Painted, Palette
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 _MODULES: Final = ("inspector.widgets.plots.growth", "inspector.widgets.plots.depth")
 
 _SLICE_S: Final = 0.004
+_RADIUS_PX: Final = 6
+_WORDS_PX: Final = 11.5
 
 View = TypeVar("View")
 View_contra = TypeVar("View_contra", contravariant=True)
@@ -46,14 +49,17 @@ class PlotLoader(QObject):
 
     Signals:
         loaded(): the plots' modules can be used.
+        failed(): they can't be imported, so there will be no plots.
     """
 
     loaded = Signal()
+    failed = Signal()
     _imported = Signal(bool)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._started = False
+        self.has_failed = False
         self._types: Iterator[None] = iter(())
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -91,7 +97,7 @@ class PlotLoader(QObject):
             for name in _MODULES:
                 importlib.import_module(name)
         except ImportError:
-            log.exception("the plots can't be drawn; their places stay empty")
+            log.exception("the plots can't be drawn")
             self._say(False)
         else:
             self._say(True)
@@ -106,6 +112,9 @@ class PlotLoader(QObject):
     def _on_imported(self, is_there: bool) -> None:
         if is_there:
             self.loaded.emit()
+        else:
+            self.has_failed = True
+            self.failed.emit()
 
 
 class PlotSlot(Painted, Generic[View]):
@@ -124,6 +133,7 @@ class PlotSlot(Painted, Generic[View]):
     ) -> None:
         super().__init__(palette, parent)
         self._module = module
+        self._loader = loader
         self._height_px = height_px
         self._view: View | None = None
         self.plot: Any = None
@@ -135,6 +145,7 @@ class PlotSlot(Painted, Generic[View]):
             self._make()
         else:
             loader.loaded.connect(self._make)
+            loader.failed.connect(self.update)
 
     def set_view(self, view: View) -> None:
         """Draw a view, now or when the plot is there."""
@@ -150,6 +161,30 @@ class PlotSlot(Painted, Generic[View]):
         self._rows.addWidget(self.plot)
         if self._view is not None:
             self.plot.set_view(self._view)
+
+    @property
+    def words(self) -> str:
+        """What stands in the plot's place, empty once it is there."""
+        if self.plot is not None:
+            return ""
+        if self._loader.has_failed:
+            return self.tr("The chart can't be drawn")
+        return self.tr("The chart comes in a moment")
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        """Draw a quiet box with words until the plot stands there."""
+        if self.plot is not None:
+            return
+        theme = self.theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour("well"))
+        radius = theme.px(_RADIUS_PX)
+        painter.drawRoundedRect(self.rect(), radius, radius)
+        painter.setPen(theme.colour("faint"))
+        painter.setFont(theme.font(_WORDS_PX))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.words)
 
     def _fix_height(self) -> None:
         self.setFixedHeight(self.theme.px(self._height_px))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 import pyqtgraph as pg
+from numpy.typing import NDArray
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -19,8 +22,19 @@ __all__ = ["Plot"]
 _MOST_DOTS = 24
 
 
+def _goes_on(depths: Sequence[int]) -> NDArray[np.bool_]:
+    """Tell of each point in the order of time whether a line leads from it to the next.
+
+    None does where the chat got shorter: old messages left the context, or it went on from an
+    earlier one. A line that ran back over the others would show a rate that grows with the depth.
+    """
+    found = np.zeros(len(depths), dtype=np.bool_)
+    found[:-1] = [after >= before for before, after in pairwise(depths)]
+    return found
+
+
 class Plot(BasePlot):
-    """Small: two labels on each axis, dots where a turn was measured."""
+    """Small: two labels on each axis, and dots where turns were measured, joined as time goes."""
 
     def __init__(self, palette: Palette, parent: QWidget | None = None) -> None:
         super().__init__(palette, parent)
@@ -45,9 +59,8 @@ class Plot(BasePlot):
         self._low.setData(depths, [point.low for point in predicted])
         self._high.setData(depths, [point.high for point in predicted])
         self._ceiling.setData(depths, [point.ceiling for point in predicted])
-        self._measured.setData(
-            [point.depth_tokens for point in measured], [point.per_s for point in measured]
-        )
+        turns = [point.depth_tokens for point in measured]
+        self._measured.setData(turns, [point.per_s for point in measured], connect=_goes_on(turns))
         self._set_axes(view)
         self.setAccessibleDescription(
             "; ".join(

@@ -83,3 +83,11 @@ def test_the_plot_goes_a_little_beyond_the_window_not_to_the_trained_length() ->
     found = axes(view)
     assert found.last_tokens == 5120
     assert 5120 * 128 * KIB <= found.last_bytes <= 5120 * 128 * KIB * 1.35
+
+
+def test_a_chat_that_lost_old_messages_is_drawn_from_left_to_right() -> None:
+    used = tuple(CurvePoint(tokens, tokens * 10) for tokens in (800, 1100, 700, 2000))
+    view = replace(SPLIT_GROWTH, used=used, now=CurvePoint(1200, 12_000))
+    drawn, ahead = split_at_now(view)
+    assert [point.tokens for point in drawn] == [0, 700, 800, 1100, 1200]
+    assert ahead[0] == view.now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPointF
@@ -74,3 +75,20 @@ def test_many_turns_show_the_last_dot_alone(
     assert len(drawn) == dots
     assert drawn[-1] == (plot.to_px(100 * count, first.per_s), 3.5)
     assert {radius for _, radius in drawn[:-1]} <= {2.5}
+
+
+def test_no_line_runs_back_where_old_messages_left_the_context(
+    themes: ThemeManager, show: Callable[[QWidget, int], None]
+) -> None:
+    plot = Plot(themes)
+    plot.setFixedHeight(68)
+    show(plot, 364)
+    first = SPLIT_SPEED.measured_over_depth[0]
+    depths = (100, 900, 900, 400, 1000, 300)
+    turns = tuple(replace(first, depth_tokens=depth) for depth in depths)
+    plot.set_view(replace(SPLIT_SPEED, measured_over_depth=turns))
+    path = plot._measured.getPath()
+    strokes = [path.elementAt(at) for at in range(path.elementCount())]
+    lines = [(before.x, after.x) for before, after in pairwise(strokes) if after.isLineTo()]
+    assert lines == [(100, 900), (900, 900), (400, 1000)]
+    assert plot.accessibleDescription().count(";") == len(depths) - 1
