@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from gguf_tools.units import counted, format_bytes, format_percent
-from inspector.plan_errors import device_of_buffer, is_mapped, tensors_of_range
+from inspector.plan_errors import device_of_buffer, is_mapped, is_rounding, tensors_of_range
 from inspector.plan_record import PlannedDevice
 from inspector.records import LoadRecord, MemorySample
 from inspector.session import Session
@@ -134,13 +134,25 @@ def _held(session: Session, devices: tuple[PlannedDevice, ...]) -> dict[str, _He
 
 
 def _engine(load: LoadRecord, devices: tuple[PlannedDevice, ...]) -> dict[str, _Held]:
-    """Return what the engine's log says, by device."""
+    """Return what the engine's log says, by device.
+
+    The log's figures are rounded. Where the plan's cache is the same but for that, it is the
+    plan's: the chart of its growth follows the plan, and one cache must not have two sizes.
+    """
     names = [device.name for device in devices]
     sizes: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for item in load.buffers:
         what = "mapped" if is_mapped(item) else item.what
         key = (device_of_buffer(item.device, names), what)
         sizes[key] = sizes.get(key, 0) + item.size_bytes
+        counts[key] = counts.get(key, 0) + 1
+
+    def exact(name: str, what: str, planned_bytes: int) -> int:
+        size_bytes = sizes.get((name, what), 0)
+        same = is_rounding(size_bytes - planned_bytes, counts.get((name, what), 0))
+        return planned_bytes if same else size_bytes
+
     held = {}
     for device in devices:
         name = device.name
@@ -149,8 +161,8 @@ def _engine(load: LoadRecord, devices: tuple[PlannedDevice, ...]) -> dict[str, _
         buffers = _Held(
             weights=weights,
             mapped=mapped,
-            kv=sizes.get((name, "kv"), 0),
-            state=sizes.get((name, "state"), 0),
+            kv=exact(name, "kv", device.kv_bytes),
+            state=exact(name, "state", device.state_bytes),
             compute=sizes.get((name, "compute"), 0) + sizes.get((name, "output"), 0),
         )
         # The engine's log of a draft model is not kept: it counts as planned, and not as overhead.

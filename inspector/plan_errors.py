@@ -13,6 +13,7 @@ __all__ = [
     "PlanError",
     "device_of_buffer",
     "is_mapped",
+    "is_rounding",
     "plan_errors",
     "tensors_of_range",
     "worst_error",
@@ -42,7 +43,12 @@ class PlanError:
         if not self.engine_bytes:
             return None
         off = self.planned_bytes - self.engine_bytes
-        return 0.0 if abs(off) <= _LOG_ROUNDING_BYTES else off / self.engine_bytes
+        return 0.0 if is_rounding(off) else off / self.engine_bytes
+
+
+def is_rounding(off_bytes: int, buffers: int = 1) -> bool:
+    """Tell whether a difference to a sum of figures of the engine's log is their rounding's."""
+    return abs(off_bytes) <= buffers * _LOG_ROUNDING_BYTES
 
 
 def plan_errors(load: LoadRecord) -> tuple[PlanError, ...]:

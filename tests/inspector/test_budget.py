@@ -10,6 +10,7 @@ from gguf_tools.facts import read_facts
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.settings import LoadSettings
 from inspector.budget import budgets
+from inspector.panel import panel_view
 from inspector.plan_errors import device_of_buffer, plan_errors, worst_error
 from inspector.session import Session
 from inspector.views import BudgetView
@@ -47,6 +48,37 @@ def test_the_cache_fills_inside_what_is_reserved(plan_of: PlanOf) -> None:
     formula = next(item.formula for item in half.segments if item.kind == "kv_used")
     assert "1,024 tokens" in formula
     assert "2 layers × 2 KV heads" in formula
+
+
+@pytest.mark.parametrize("off_bytes", [-5200, 5200])
+def test_a_cache_has_one_size_in_the_budget_and_in_its_chart(
+    plan_of: PlanOf, off_bytes: int
+) -> None:
+    """The engine's log rounds to 0.01 MiB, the formula does not."""
+    session = Session()
+    session.planned(plan_of(n_ctx=2048))
+    record = loaded(session)
+    rounded = tuple(
+        msgspec.structs.replace(item, size_bytes=item.size_bytes + off_bytes)
+        if item.what == "kv"
+        else item
+        for item in record.buffers
+    )
+    session.loaded(msgspec.structs.replace(record, buffers=rounded))
+    for tokens in (1, 700, 1024, 2047, 2048):
+        session.conversation([turn(prompt_tokens=tokens - 1, reply_tokens=1)])
+        view = panel_view(session)
+        assert view.growth is not None
+        assert view.growth.now is not None
+        (budget,) = view.budgets
+        assert size(budget, "kv_used") == view.growth.now.size_bytes == tokens * 256
+    off = tuple(
+        msgspec.structs.replace(item, size_bytes=2 * item.size_bytes) if item.what == "kv" else item
+        for item in record.buffers
+    )
+    session.loaded(msgspec.structs.replace(record, buffers=off))
+    (budget,) = budgets(session)
+    assert size(budget, "kv_used") == 2 * 2048 * 256  # what the engine takes, where they differ
 
 
 def test_the_plan_stands_beside_the_engine(plan_of: PlanOf) -> None:
