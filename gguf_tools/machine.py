@@ -127,7 +127,7 @@ class DecodeFit:
     (`gguf_tools.expected.decode_key`), ``own`` tells that it was this very model with them;
     ``other_settings`` that it was this model with others. Another one's measurement says less.
     ``count`` rates of ``runs`` replies or benchmarks were measured, at
-    depths up to ``deepest`` tokens.
+    depths up to ``deepest`` tokens. ``busy``: other programs ran meanwhile, so it may be faster.
     """
 
     weights: float
@@ -139,6 +139,7 @@ class DecodeFit:
     count: int = 1
     deepest: int = 0
     runs: int = 1
+    busy: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,13 @@ import msgspec
 from gguf_tools.machine import LOAD_LINE, MEASURED_BUSY
 from gguf_tools.units import counted, format_bandwidth, format_bytes, format_percent
 from inspector.budget import budgets
+from inspector.causes import SHORT_TOKENS
 from inspector.fixes import PLAIN_TYPES, fix, smaller_cache, smaller_context, without
 from inspector.placement_findings import placement_findings
 from inspector.plan_record import BUSY, FindingRecord, FixRecord
 from inspector.records import LoadRecord
 from inspector.session import Session
-from inspector.speed import SHORT_TOKENS, judge
+from inspector.speed import judge
 from inspector.views import BudgetView
 
 __all__ = ["WINDOW_NEAR", "findings_of"]

@@ -25,11 +25,16 @@ class JudgedDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """What was predicted of one reply when it ended: ``curve`` at its begin, middle and end."""
+    """What was predicted of one reply when it ended: ``curve`` at its begin, middle and end.
+
+    ``causes`` are sentences on why it was slower than that, the most telling first; None where
+    nobody noted them, as earlier versions did not.
+    """
 
     curve: tuple[RatePoint, ...]
     devices: tuple[JudgedDevice, ...]
     fit: FitRecord | None = None
+    causes: tuple[str, ...] | None = None
 
 
 def judged_by(plan: PlanRecord | None, depths: Iterable[int]) -> Judged | None:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from gguf_tools.expected import decode_parts
-from gguf_tools.machine import DecodeFit
+from gguf_tools.machine import MEASURED_BUSY, DecodeFit
 from gguf_tools.plan import Plan, kernel_features
 from gguf_tools.rates import TokenBytes, token_bytes
 from inspector.records import TurnStats
@@ -28,6 +28,7 @@ __all__ = [
     "read_rate",
     "samples_of",
     "token_reads",
+    "undisturbed",
 ]
 
 LEAST_SPREAD: Final = 0.08
@@ -35,6 +36,8 @@ LEAST_SPREAD: Final = 0.08
 
 MOST_SPREAD: Final = 0.3
 _TELLING: Final = 0.2  # difference of the cache's share that tells the parts apart
+_ALIKE: Final = 0.1  # difference of the cache's share up to which rates can be compared
+_DISTURBED: Final = 0.2  # slower by more than this, something else ran
 _LEAST_TOKENS: Final = 16
 _ROUNDS: Final = 12
 _NOISE: Final = 0.02
@@ -43,10 +46,14 @@ _ALL: Final = 0.999  # of the bytes of a token, in one memory
 
 
 class DecodeSample(msgspec.Struct, frozen=True, array_like=True):
-    """Seconds that a decoded token took with ``depth`` tokens in the cache."""
+    """Seconds that a decoded token took with ``depth`` tokens in the cache.
+
+    ``busy``: other programs ran meanwhile, so it may take less.
+    """
 
     depth: int
     seconds: float
+    busy: bool = False
 
 
 def samples_of(stats: TurnStats) -> tuple[DecodeSample, ...]:
@@ -58,6 +65,43 @@ def samples_of(stats: TurnStats) -> tuple[DecodeSample, ...]:
         for depth, rate in stats.rates_along(_LEAST_TOKENS)
         if rate > 0
     )
+
+
+def undisturbed(
+    plan: Plan, known: Sequence[DecodeSample], fresh: Sequence[DecodeSample]
+) -> tuple[tuple[DecodeSample, ...], tuple[DecodeSample, ...]]:
+    """Return what counts of rates that were known, and of those of a run that came later.
+
+    Whatever else runs only makes a run slower: of rates at like depths that differ by more than
+    `_DISTURBED` the faster ones count, and where they do not, quiet ones before busy ones.
+    """
+    old, new = _paces(plan, known), _paces(plan, fresh)
+    return (
+        tuple(item[0] for item in old if not _is_outdone(item, new)),
+        tuple(item[0] for item in new if not _is_outdone(item, old)),
+    )
+
+
+def _paces(plan: Plan, samples: Sequence[DecodeSample]) -> list[tuple[DecodeSample, float, float]]:
+    """Return samples with the likely seconds over the measured ones, and the cache's share."""
+    found = []
+    for sample in samples:
+        parts = likely_parts(plan, sample.depth)
+        if parts is not None and sum(parts) > 0 and sample.seconds > 0:
+            found.append((sample, sum(parts) / sample.seconds, parts[1] / sum(parts)))
+    return found
+
+
+def _is_outdone(
+    item: tuple[DecodeSample, float, float], others: Sequence[tuple[DecodeSample, float, float]]
+) -> bool:
+    """Tell whether other runs at like depths show a rate to be disturbed."""
+    sample, pace, share = item
+    alike = [other for other in others if abs(other[2] - share) <= _ALIKE]
+    if alike and pace < (1.0 - _DISTURBED) * median(other[1] for other in alike):
+        return True
+    quiet = [other[1] for other in alike if not other[0].busy]
+    return sample.busy and bool(quiet) and (1.0 - _DISTURBED) * pace <= median(quiet)
 
 
 def likely_parts(plan: Plan, depth: int) -> tuple[float, float] | None:
@@ -97,10 +141,11 @@ def fit_decode(
         own: the plan is of the very model that was measured.
         runs: replies or benchmarks that the samples are of.
     """
-    rows = []
+    rows, busy = [], False
     for sample in samples:
         parts = likely_parts(plan, sample.depth)
         if parts is not None and sample.seconds > 0 and sum(parts) > 0:
+            busy = busy or sample.busy
             rows.append((sample.depth, parts[0] / sample.seconds, parts[1] / sample.seconds))
     if not rows:
         return None
@@ -116,6 +161,7 @@ def fit_decode(
         count=len(rows),
         deepest=max(row[0] for row in rows),
         runs=runs,
+        busy=busy,
     )
 
 
@@ -138,11 +184,12 @@ def fit_words(fit: DecodeFit | None) -> str:
     if fit is None:
         return "from the memory's bandwidth"
     runs = f"{max(fit.runs, 1)} measured run{'' if fit.runs <= 1 else 's'}"
+    busy = f", {MEASURED_BUSY}" if fit.busy else ""
     if fit.own:
-        return f"from {runs} of this model"
+        return f"from {runs} of this model{busy}"
     if fit.other_settings:
-        return f"from {runs} of this model with other settings"
-    return f"from {runs} of another model"
+        return f"from {runs} of this model with other settings{busy}"
+    return f"from {runs} of another model{busy}"
 
 
 def _fitted(rows: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -7,12 +7,12 @@ from typing import Final
 
 from gguf_tools.plan import DecodePlan
 from gguf_tools.units import counted, format_bytes, format_percent, format_rate
+from inspector.causes import network_words
 from inspector.effects import planned_again
 from inspector.fixes import fix, smaller_cache, smaller_context, without
 from inspector.plan_record import FindingRecord, FixRecord, PlanRecord, RatePoint
 from inspector.records import LoadRecord
 from inspector.session import Session
-from inspector.speed import network_words
 
 __all__ = ["placement_findings"]
 

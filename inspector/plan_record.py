@@ -152,7 +152,8 @@ class FitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     They are of ``runs`` replies or benchmarks (0: not counted). ``own`` tells that this model was
     measured, and not another one on this computer; ``other_settings`` that it was this model, but
-    not with these settings. ``spread`` is the half width of the prediction.
+    not with these settings. ``spread`` is the half width of the prediction. ``busy``: other
+    programs ran meanwhile, so that decoding may be faster.
     """
 
     own: bool
@@ -161,6 +162,7 @@ class FitRecord(msgspec.Struct, frozen=True, kw_only=True):
     spread: float
     runs: int = 0
     other_settings: bool = False
+    busy: bool = False
 
 
 class LayerRecord(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

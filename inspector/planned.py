@@ -145,6 +145,7 @@ def plan_record(plan: Plan, asked: SettingsRecord | None = None) -> PlanRecord:
             deepest=fit.deepest,
             spread=fit.spread,
             runs=fit.runs,
+            busy=fit.busy,
         ),
     )
 

@@ -37,6 +37,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from gguf_tools.plan import Plan
+from inspector.causes import is_slow, slow_causes
 from inspector.judged import Judged, as_judged, judged_by
 from inspector.plan_record import PlanRecord, SettingsRecord
 from inspector.planned import plan_record
@@ -345,11 +346,11 @@ class Session:
         """The plan that the last turn is held against: the one in force when it ended.
 
         A bandwidth that is measured later counts for later turns. Where nothing was known of it
-        then, what is known now has to do; so it does while another turn runs.
+        then, what is known now has to do.
         """
         last, now = self.last, self.plan
         judged = None if last is None else last.stats.judged
-        if self.live is not None or last is None or judged is None or now is None:
+        if last is None or judged is None or now is None:
             return now
         of_load = None if last.load is None else last.load.plan
         plan = of_load or now
@@ -358,7 +359,11 @@ class Session:
     def judged_now(self, stats: TurnStats) -> Judged | None:
         """Return what a turn that ends now is held against; it is kept with the turn."""
         begin, end = stats.prompt_tokens, stats.prompt_tokens + stats.reply_tokens
-        return judged_by(self.plan, (begin, stats.mean_depth_tokens, end))
+        judged = judged_by(self.plan, (begin, stats.mean_depth_tokens, end))
+        if judged is None or self.plan is None:
+            return None
+        causes = slow_causes(self, self.plan, stats) if is_slow(self.plan, stats) else ()
+        return msgspec.structs.replace(judged, causes=tuple(causes))
 
     @property
     def prefill_per_s(self) -> float | None:

@@ -16,16 +16,15 @@ from gguf_tools.machine import bandwidth_how
 from gguf_tools.units import (
     counted,
     format_bandwidth,
-    format_bytes,
     format_decimal_bytes,
     format_percent,
     format_rate,
-    format_seconds,
 )
 from inspector.batching import LEAST_TOKENS, alone_per_s, batch_sentence, draft_sentence
+from inspector.causes import is_slow, network_words, slow_causes
 from inspector.ceiling import decode_equation, decode_limit, prefill_equation
 from inspector.first_token import draft_first_token, first_token
-from inspector.plan_record import PlannedDevice, PlanRecord, RatePoint
+from inspector.plan_record import PlanRecord, RatePoint
 from inspector.records import TurnStats
 from inspector.session import Session, spread
 from inspector.views import (
@@ -36,22 +35,13 @@ from inspector.views import (
     SpeedView,
 )
 
-__all__ = ["ABOVE", "BELOW", "SHORT_TOKENS", "Verdict", "judge", "network_words", "speed_view"]
+__all__ = ["ABOVE", "Verdict", "judge", "speed_view"]
 
 ABOVE: Final = 1.02
 """Measured over ceiling from which a figure must be wrong."""
 
-BELOW: Final = 0.8
-"""Measured over the low end of the prediction below which a reason is looked for."""
-
-SHORT_TOKENS: Final = 32  # the figure of a shorter one is uncertain
-_SPILL_BYTES: Final = 64 << 20
-_RESIDENT: Final = 0.9
-_SAMPLER_SHARE: Final = 0.15
-_FELL: Final = 0.8
 _PREDICTED_POINTS: Final = 48
 _MOST_TURNS: Final = 240  # more could not be told apart in the chart
-_PLAIN_TYPES: Final = frozenset({"f32", "f16", "bf16"})
 
 Kind: TypeAlias = Literal["unknown", "inside", "above", "below", "shared"]
 
@@ -86,11 +76,9 @@ class Verdict:
                 "is wrong. " + " ".join(self.causes)
             ).strip()
         if self.kind == "below":
-            least = max(point.low, point.likely_low or 0.0)
             head = (
                 f"{format_rate(measured)} is {format_percent(measured / point.ceiling)} of the "
-                f"ceiling, and at least {format_rate(least)} "
-                f"{'was expected' if least == point.low else 'would be usual'}. "
+                f"ceiling, and at least {format_rate(point.low)} was expected. "
             )
             return head + (self.causes[0] if self.causes else "The reason is unknown.")
         return ""
@@ -115,8 +103,10 @@ def judge(session: Session) -> Verdict:
     if measured > ABOVE * point.ceiling:
         causes = tuple(_too_fast(plan))
         return Verdict(kind="above", measured=measured, point=point, causes=causes)
-    if measured < BELOW * max(point.low, point.likely_low or 0.0):
-        causes = tuple(_too_slow(session, plan, stats))
+    if is_slow(plan, stats):
+        kept = None if stats.judged is None else stats.judged.causes
+        # What is known of this moment says nothing of a turn that ended before it.
+        causes = tuple(slow_causes(session, plan, stats)) if kept is None else kept
         return Verdict(kind="below", measured=measured, point=point, causes=causes)
     return Verdict(kind="inside", measured=measured, point=point)
 
@@ -138,104 +128,6 @@ def _too_fast(plan: PlanRecord) -> Iterator[str]:
         }.get(device.bandwidth_basis, "is assumed")
         figure = format_bandwidth(device.bandwidth_bytes_per_s)
         yield f"The {figure} of {device.name} {source}."
-
-
-def _too_slow(session: Session, plan: PlanRecord, stats: TurnStats) -> Iterator[str]:
-    """Yield what the evidence says about a slow turn, the most telling first."""
-    load, settings, sample = session.load, session.settings, session.sample
-    for device in () if sample is None else sample.devices:
-        if device.spilled_bytes and device.spilled_bytes >= _SPILL_BYTES:
-            size = format_bytes(device.spilled_bytes)
-            yield f"The driver moved {size} of {device.name} to system memory, which is far slower."
-        if device.limited_by:
-            yield f"{device.name} is held back by {device.limited_by}."
-    mapped = _mapped_weights(session)
-    resident = None if sample is None else sample.mapped_bytes
-    if mapped and resident is not None and resident < _RESIDENT * mapped:
-        yield (
-            f"Only {format_bytes(resident)} of the model's {format_bytes(mapped)} lie in memory: "
-            "the rest is read from disk for every token."
-        )
-    if load is not None and load.layers_offloaded < plan.layers_offloaded:
-        yield (
-            f"Of {counted(plan.layers_offloaded, 'layer')} planned on the accelerator "
-            f"{load.layers_offloaded:,} came there."
-        )
-    for item in plan.devices:
-        if item.network_s:
-            yield (
-                f"Layers lie on {item.name}, and {network_words(item)} when it was measured: a "
-                "network that is slower now, or another user of that computer, would explain it."
-            )
-    if session.cores and stats.threads > session.cores and not session.tuned:
-        cores = counted(session.cores, "fast core")
-        yield f"{stats.threads} threads share {cores} and wait for each other."
-    if session.busy:
-        yield session.busy
-    if stats.decode_s and stats.sample_s > _SAMPLER_SHARE * stats.decode_s:
-        share = stats.sample_s / stats.decode_s
-        yield (
-            f"Drawing tokens took {format_percent(share)} of the time: a grammar or many samplers "
-            "do that."
-        )
-    fell = _fell(plan, stats)
-    if fell is not None:
-        yield (
-            f"Within the reply the rate fell from {format_rate(fell[0])} to "
-            f"{format_rate(fell[1])}, more than the longer context explains: heat, power or "
-            "another program."
-        )
-    if settings is not None:
-        on_cpu = plan.layers_offloaded < plan.layers_total
-        if settings.compatibility and on_cpu:
-            yield "Compatibility mode leaves out this processor's fastest kernels."
-        if settings.type_k not in _PLAIN_TYPES and on_cpu:
-            yield f"A cache in {settings.type_k} is unpacked for every token on the processor."
-        if session.cores and 0 < stats.threads * 2 < session.cores and not session.tuned:
-            yield f"Only {stats.threads} of {session.cores} fast cores are used."
-    if stats.reply_tokens < SHORT_TOKENS:
-        tokens = counted(stats.reply_tokens, "token")
-        yield f"The reply is short ({tokens}), so the figure is uncertain."
-
-
-def network_words(device: PlannedDevice) -> str:
-    """Say what the network to a device gives, and what it adds to each token."""
-    figures = []
-    if device.round_trip_s is not None:
-        figures.append(f"{format_seconds(device.round_trip_s)} a round trip")
-    if device.link_bytes_per_s is not None:
-        figures.append(format_bandwidth(device.link_bytes_per_s))
-    return (
-        f"the network to {device.description}: {', '.join(figures)}, "
-        f"{format_seconds(device.network_s)} of each token"
-    )
-
-
-def _mapped_weights(session: Session) -> int:
-    """Return bytes of weights that decoding reads from mapped pages, 0 if some were repacked."""
-    load = session.load
-    if load is None:
-        return 0
-    weights = [item for item in load.buffers if item.what == "weights"]
-    if any("_Mapped" not in item.device for item in weights):
-        return 0
-    return sum(item.size_bytes for item in weights)
-
-
-def _fell(plan: PlanRecord, stats: TurnStats) -> tuple[float, float] | None:
-    """Return the rates at a reply's beginning and end if the end is slower than predicted."""
-    rates = stats.rates_along()
-    if len(rates) < 6:
-        return None
-    third = len(rates) // 3
-    first, last = rates[:third], rates[-third:]
-    start = third / sum(1 / rate for _, rate in first)
-    end = third / sum(1 / rate for _, rate in last)
-    before, after = plan.rate_at(first[0][0]), plan.rate_at(last[-1][0])
-    usual = 1.0
-    if before is not None and after is not None and before.low and after.low:
-        usual = after.low / before.low
-    return (start, end) if end < _FELL * usual * start else None
 
 
 # --- the view
@@ -283,6 +175,7 @@ def _decode(session: Session) -> RateView:
     depth = session.used_tokens
     measured = None
     if live is not None and live.decode_per_s is not None:
+        plan = session.plan
         measured = live.decode_per_s
         depth = live.prompt_tokens + live.reply_tokens // 2
     elif last is not None:
@@ -292,7 +185,8 @@ def _decode(session: Session) -> RateView:
     if plan is None or point is None:
         is_now = live is not None and live.decode_per_s is not None
         is_before = live is not None and not is_now and measured is not None
-        return RateView(measured=measured, live=is_now, earlier=is_before)
+        held_up = live is not None and live.is_held_up
+        return RateView(measured=measured, live=is_now, earlier=is_before, held_up=held_up)
     parts = []
     for device in plan.devices:
         if device.bandwidth_bytes_per_s and device.weights_bytes + device.kv_bytes:
@@ -304,6 +198,10 @@ def _decode(session: Session) -> RateView:
     if parts:
         formula += f"; {', '.join(parts)}"
     formula += f". {_expectation(plan)}"
+    if point.likely_low and point.high and point.likely_low > point.high:
+        # A computer that is always slow must not pass for a sound one.
+        usual = format_rate(point.likely_low)
+        formula += f" Of the memory's bandwidth alone at least {usual} would be likely."
     return RateView(
         measured=measured,
         predicted_low=point.low,
@@ -314,6 +212,7 @@ def _decode(session: Session) -> RateView:
         predicted_basis="measured" if plan.fit is not None and plan.fit.own else "assumed",
         ceiling_basis=_bandwidth_basis(plan),
         live=live is not None and live.decode_per_s is not None,
+        held_up=live is not None and live.is_held_up,
         earlier=live is not None and live.decode_per_s is None and measured is not None,
         equation=decode_equation(plan, point),
     )
@@ -331,10 +230,13 @@ def _expectation(plan: PlanRecord) -> str:
     if fit.runs:
         rates += f" of {counted(fit.runs, 'run')}"
     if fit.other_settings:
-        return f"By {rates} of this model with other settings on this computer."
-    if not fit.own:
-        return f"By {rates} of another model on this computer."
-    return f"By {rates} of this model on this computer, up to {counted(fit.deepest, 'token')} deep."
+        said = f"By {rates} of this model with other settings on this computer."
+    elif not fit.own:
+        said = f"By {rates} of another model on this computer."
+    else:
+        deep = counted(fit.deepest, "token")
+        said = f"By {rates} of this model on this computer, up to {deep} deep."
+    return f"{said} Other programs ran meanwhile, so it may be faster." if fit.busy else said
 
 
 def _bandwidth_basis(plan: PlanRecord) -> Basis:

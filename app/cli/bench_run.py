@@ -48,8 +48,8 @@ def bench(
 ) -> tuple[BenchRecord, BandwidthRecord | None]:
     """Return what was measured of a model, and the probe that its predictions rest on.
 
-    Its decode rates are kept for later predictions, unless other programs disturbed them and
-    ``learn_busy`` is not set.
+    Its decode rates are kept for later predictions. Where other programs disturbed them they count
+    only if they are faster than what is known, or nothing is and ``learn_busy`` is set.
 
     Raises:
         EngineError: the model can't be loaded, or the engine ended.
@@ -123,10 +123,10 @@ def bench(
                         except RequestFailed as error:
                             skipped.append(f"{test} at depth {depth}, {count} at once: {error}")
             busy = busy or busy_sentence([client.pid or 0])
-            if learn_busy or not busy:
-                decoded = _measured(rows[before:])
-                rates.learn(bare, model, decoded)
-                lift(state, client.hello.cpu, threads, bare, decoded)
+            decoded = _measured(rows[before:])
+            rates.learn(bare, model, decoded, busy=bool(busy), even_busy=learn_busy)
+            # What else ran only made it slower: memory gave at least as much.
+            lift(state, client.hello.cpu, threads, bare, decoded)
     assert first is not None
     record = BenchRecord(
         at_ms=round(time.time() * 1000),

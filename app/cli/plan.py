@@ -34,11 +34,11 @@ from gguf_tools.units import (
     format_rate,
     format_seconds,
 )
+from inspector.causes import network_words
 from inspector.ceiling import LAUNCH_WORDS, held_by_launches
 from inspector.measured import fit_words
 from inspector.planned import plan_record
 from inspector.room import lacking
-from inspector.speed import network_words
 
 __all__ = ["add_arguments", "plan_as_json", "run"]
 

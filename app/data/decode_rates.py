@@ -3,6 +3,9 @@
 They are kept by engine build, processor and threads, then by the model's file and the settings
 that matter. A model that was not measured yet with these settings takes what it reached with
 others, else what the model nearest to it in size reached, with less certainty.
+
+Whatever else runs only makes a run slower: faster rates take the place of slower ones, and those
+that were measured while other programs ran are marked, and count until quiet ones are known.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from app.data.state import StateFile
 from gguf_tools.expected import decode_key
 from gguf_tools.machine import DecodeFit
 from gguf_tools.plan import Plan, with_fit
-from inspector.measured import DecodeSample, fit_decode
+from inspector.measured import DecodeSample, fit_decode, likely_parts, undisturbed
 
 __all__ = ["DecodeRates"]
 
@@ -31,7 +34,8 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
 
     The fit is that of when they were kept. ``runs`` replies or benchmarks gave them, those whose
     rates are forgotten by now included. ``bytes_per_token`` is what a token read with an empty
-    cache (0: kept by a version that did not note it).
+    cache, ``bandwidth_bytes_per_s`` what the processor's memory was taken to give, which the fit
+    is relative to (0: kept by a version that did not note it).
     """
 
     model: str
@@ -43,6 +47,12 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     spread: float = 0.0
     runs: int = 1
     bytes_per_token: int = 0
+    bandwidth_bytes_per_s: float = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether other programs ran when some of it was measured."""
+        return any(item.busy for item in self.samples)
 
 
 class DecodeRates:
@@ -71,10 +81,29 @@ class DecodeRates:
         """Tell whether nothing was measured yet, so that no model need be told from others."""
         return self._state.blob(self._name) is None
 
-    def learn(self, plan: Plan, model: str, samples: Sequence[DecodeSample]) -> bool:
-        """Keep rates of a model loaded by ``plan``; tell whether there were any."""
+    def learn(
+        self,
+        plan: Plan,
+        model: str,
+        samples: Sequence[DecodeSample],
+        *,
+        busy: bool = False,
+        even_busy: bool = False,
+    ) -> bool:
+        """Keep rates of one run of a model loaded by ``plan``; tell whether any count.
+
+        Args:
+            plan: with or without a fit.
+            model: fingerprint of the model's file.
+            samples: what the run gave.
+            busy: other programs ran meanwhile: its rates are marked, and count only where they are
+                faster than what is known.
+            even_busy: they count where nothing is known, too.
+        """
         if not samples or not model:
             return False
+        if busy:
+            samples = [msgspec.structs.replace(item, busy=True) for item in samples]
         bare = _without_fit(plan)
         key = decode_key(bare.memory.settings, bare.memory.placement)
         devices = _devices(bare)
@@ -87,8 +116,13 @@ class DecodeRates:
             ),
             None,
         )
-        kept = (*(() if old is None else old.samples), *samples)[-_MOST_SAMPLES:]
-        runs = 1 if old is None else old.runs + 1
+        if old is None and busy and not even_busy:
+            return False
+        known, fresh = undisturbed(bare, () if old is None else old.samples, samples)
+        if not fresh:
+            return False
+        kept = (*known, *fresh)[-_MOST_SAMPLES:]
+        runs = old.runs + 1 if old is not None and known else 1
         fit = fit_decode(bare, kept, key, runs=runs)
         if fit is None:
             return False
@@ -103,6 +137,7 @@ class DecodeRates:
             spread=fit.spread,
             runs=runs,
             bytes_per_token=_size(bare),
+            bandwidth_bytes_per_s=bare.machine.cpu.bandwidth_bytes_per_s or 0.0,
         )
         self._state.set_blob(self._name, msgspec.json.encode([*others, group]))
         return True
@@ -114,15 +149,19 @@ class DecodeRates:
         for group in reversed(groups):
             if (group.model, group.key) == (model, key):
                 return fit_decode(plan, group.samples, key, runs=group.runs)
+        groups.sort(key=lambda group: not group.busy)  # what comes last counts first
         same_file = [group for group in groups if model and group.model == model]
         same_key = [group for group in groups if group.key == key]
         size = _size(plan)
         # The latest, where none is nearer.
-        same_key.sort(key=lambda group: _apart(group.bytes_per_token, size), reverse=True)
+        same_key.sort(
+            key=lambda group: (not group.busy, -_apart(group.bytes_per_token, size)),
+        )
         for near in (*reversed(same_file), *reversed(same_key)):
+            weights, cache = _at_bandwidth(plan, near)
             return DecodeFit(
-                weights=near.weights,
-                cache=near.cache,
+                weights=weights,
+                cache=cache,
                 spread=near.spread,
                 key=near.key,
                 own=False,
@@ -130,6 +169,7 @@ class DecodeRates:
                 count=len(near.samples),
                 deepest=max((item.depth for item in near.samples), default=0),
                 runs=near.runs,
+                busy=near.busy,
             )
         return None
 
@@ -141,6 +181,24 @@ class DecodeRates:
             return msgspec.json.decode(kept, type=list[_Group])
         except msgspec.DecodeError:
             return []
+
+
+def _at_bandwidth(plan: Plan, group: _Group) -> tuple[float, float]:
+    """Return a group's factors for a plan whose memory may be taken to give more by now.
+
+    What was measured are seconds. A bandwidth that is known better afterwards raises the ceiling
+    and makes no run faster, so the plan's parts are scaled as at the bandwidth of then.
+    """
+    then, host = group.bandwidth_bytes_per_s, plan.machine.cpu
+    if group.devices or not then or (host.bandwidth_bytes_per_s or 0.0) <= then:
+        return group.weights, group.cache
+    before = replace(plan, machine=replace(plan.machine, cpu=host.with_bandwidth(then)))
+    depth = max(plan.decode.depth, 1)
+    slower, now = likely_parts(before, depth), likely_parts(plan, depth)
+    if slower is None or now is None:
+        return group.weights, group.cache
+    weights, cache = (old / new if new else 1.0 for old, new in zip(slower, now, strict=True))
+    return group.weights * weights, group.cache * cache
 
 
 def _devices(plan: Plan) -> str:

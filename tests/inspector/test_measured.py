@@ -179,6 +179,10 @@ def test_what_the_processor_read_alone(plan_of: PlanOf) -> None:
             DecodeFit(weights=1, cache=1, spread=0.1, key="k", own=False, other_settings=True),
             "from 1 measured run of this model with other settings",
         ),
+        (
+            DecodeFit(weights=1, cache=1, spread=0.1, key="k", busy=True),
+            "from 1 measured run of this model, measured while busy",
+        ),
     ],
 )
 def test_on_what_a_prediction_rests(fit: DecodeFit | None, words: str) -> None:

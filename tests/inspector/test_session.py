@@ -9,8 +9,8 @@ import pytest
 from gguf_tools.plan import Plan
 from inspector.judged import as_judged
 from inspector.records import Identity, TurnStats, decode_record, encode_record
-from inspector.session import Session, spread
-from inspector.speed import speed_view
+from inspector.session import Session, replayed, spread
+from inspector.speed import judge, speed_view
 from tests.inspector.conftest import MIB, cpu, loaded, machine, sample, turn
 
 PlanOf = Callable[..., Plan]
@@ -260,6 +260,53 @@ def test_what_a_turn_was_judged_with_is_kept_with_it(plan_of: PlanOf) -> None:
     now = speed_view(again)
     assert now is not None
     assert now.decode.ceiling == pytest.approx(4 * before.decode.ceiling, rel=0.01)
+
+
+BUSY = "Other programs use 1.1 processor cores, python the most of them."
+
+
+def test_the_cause_of_a_slow_turn_is_kept_with_it(plan_of: PlanOf) -> None:
+    """What ran then is known in that moment alone: not at a restart, nor when it grows quiet."""
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    record = loaded(session)
+    session.busy = BUSY
+    session.turn_finished(turn(record, decode_s=100.0))
+    told = judge(session)
+    assert told.kind == "below"
+    assert told.sentence.endswith(BUSY)
+    session.busy = ""
+    assert judge(session) == told
+    # While the next turn is read and written the finding is of this one as before.
+    session.turn_started(prompt_tokens=10, reused_tokens=0, new_tokens=10)
+    session.planned(plan_of(machine(host=cpu(bandwidth_bytes_per_s=160e9)), n_ctx=1024))
+    session.tokens(20, 30.0)
+    assert judge(session) == told
+    session.turn_ended()
+
+    kept = decode_record(encode_record(session.turns[-1].stats), TurnStats)
+    read = msgspec.structs.replace(turn(record), stats=kept)
+    assert judge(replayed(record, [read])).sentence == told.sentence
+    again = Session()
+    again.planned(plan_of(machine(host=cpu(bandwidth_bytes_per_s=160e9)), n_ctx=1024))
+    loaded(again, at_ms=record.at_ms + 1)
+    again.conversation([read])
+    again.busy = "Other programs use 3.0 processor cores."  # now, and not then
+    assert judge(again) == told
+
+
+def test_a_turn_that_was_fast_enough_keeps_no_cause(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of(n_ctx=1024))
+    session.busy = BUSY
+    plan = session.plan
+    assert plan is not None
+    point = plan.rate_at(60)
+    assert point is not None
+    assert point.low is not None
+    judged = session.judged_now(turn(reply_tokens=101, decode_s=100 / point.low).stats)
+    assert judged is not None
+    assert judged.causes == ()
 
 
 def test_a_turn_without_a_known_bandwidth_keeps_none(plan_of: PlanOf) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from gguf_tools.plan import Plan
 from inspector.batching import LEAST_TOKENS
+from inspector.findings import findings_of
 from inspector.plan_record import FitRecord, PlanRecord
 from inspector.session import Session
 from inspector.speed import judge, speed_view
@@ -89,21 +90,46 @@ def test_without_anything_there_is_no_view(plan_of: PlanOf) -> None:
     assert machine().accelerators == ()
 
 
-def test_what_was_measured_here_is_said_and_a_slow_computer_stays_one(session: Session) -> None:
+def fitted(session: Session, *, busy: bool = False) -> None:
+    """Have 20 to 25 tok/s predicted by measurements, where 40 would be likely of the memory."""
     assert session.plan is not None
-    fitted = tuple(
+    curve = tuple(
         msgspec.structs.replace(point, low=20.0, high=25.0, likely_low=40.0) for point in FLAT
     )
-    session.plan = msgspec.structs.replace(
-        session.plan, curve=fitted, fit=FitRecord(own=True, count=12, deepest=900, spread=0.1)
-    )
-    assert at_rate(session, 22) == "below"  # as ever here, and still far below what is likely
-    assert "at least 40.0 tok/s would be usual" in judge(session).sentence
+    fit = FitRecord(own=True, count=12, deepest=900, spread=0.1, busy=busy)
+    session.plan = msgspec.structs.replace(session.plan, curve=curve, fit=fit)
+
+
+def test_a_rate_is_slow_below_the_very_prediction_that_the_card_shows(session: Session) -> None:
+    fitted(session)
+    for rate in (31, 22, 16.1):  # the first is faster than predicted, and below what is likely
+        assert at_rate(session, rate) == "inside"
+        assert judge(session).sentence == ""
+        assert "slow" not in {item.id for item in findings_of(session)}
+    assert at_rate(session, 15.9) == "below"
+    assert "at least 20.0 tok/s was expected" in judge(session).sentence
     view = speed_view(session)
     assert view is not None
+    assert (view.decode.predicted_low, view.decode.predicted_high) == (20, 25)
     assert view.decode.predicted_basis == "measured"
     assert "By 12 measured rates of this model on this computer" in view.decode.formula
-    assert at_rate(session, 33) == "inside"
+
+
+def test_a_computer_that_is_always_slow_is_told_to_be_one(session: Session) -> None:
+    fitted(session)
+    at_rate(session, 22)
+    view = speed_view(session)
+    assert view is not None
+    assert "Of the memory's bandwidth alone at least 40.0 tok/s would be" in view.decode.formula
+    assert "Other programs ran meanwhile" not in view.decode.formula
+
+
+def test_a_prediction_of_busy_runs_says_so(session: Session) -> None:
+    fitted(session, busy=True)
+    at_rate(session, 22)
+    view = speed_view(session)
+    assert view is not None
+    assert "Other programs ran meanwhile, so it may be faster." in view.decode.formula
 
 
 def test_batch_and_draft_are_not_held_against_the_ceiling_of_one_token(session: Session) -> None:
