@@ -153,11 +153,7 @@ def _notice(session: Session) -> str:
             if not tokens or session.has_evaluated:
                 return ""
             count = counted(tokens, "token")
-            begun = session.load is not None and any(
-                turn.load is not None and turn.load.at_ms == session.load.at_ms
-                for turn in session.turns[-1:]
-            )
-            where = "Not all in the cache yet" if begun else "Not in the cache yet"
+            where = "Not all in the cache yet" if session.has_begun else "Not in the cache yet"
             return f"{where}: shown is what this chat's {count} will take."
 
 

@@ -15,10 +15,11 @@ milliseconds):
 4. Every second, and at the end of a prefill: ``session.memory(sample)``.
 5. A chat is opened, or another branch of it: ``session.conversation(turns)`` with the `TurnRecord`
    of every reply that has statistics, oldest first. After an edit: the same. What the engine counts
-   of all of it: ``session.chat(tokens)``.
+   of all of it, and of that in the cache: ``session.chat(tokens, cached_tokens)``.
 6. ``Started``: ``session.turn_started(prompt_tokens=…, reused_tokens=…, new_tokens=…)``;
    ``Progress`` of a prefill: ``session.read(done_tokens)``; ``Chunk``: ``session.tokens(reply
-   tokens, rate)``, of another reply at once ``session.branch(number, tokens)``; ``Done``:
+   tokens, rate)``, of another reply at once ``session.branch(number, tokens)``, when no
+   token has come for some seconds ``session.held_up()``; ``Done``:
    ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn: ``session.turn_ended()``.
 7. ``Measured`` of the draft: ``session.draft(new_tokens, reused_tokens)`` (the prompt's less the
    reusable ones, and those); ``session.draft(None)`` when there is no draft.
@@ -29,8 +30,8 @@ A recorded turn is opened with `replayed`, which returns a session of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Literal, TypeAlias
 
@@ -39,6 +40,7 @@ import msgspec
 from gguf_tools.plan import Plan
 from inspector.causes import is_slow, slow_causes
 from inspector.judged import Judged, as_judged, judged_by
+from inspector.live_turn import LiveTurn
 from inspector.plan_record import PlanRecord, SettingsRecord
 from inspector.planned import plan_record
 from inspector.records import LoadRecord, MemorySample, TurnRecord, TurnStats
@@ -58,40 +60,6 @@ def spread(turns: Sequence[TurnRecord], most: int) -> Sequence[TurnRecord]:
     return turns if step <= 1 else turns[::-step][::-1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveTurn:
-    """A turn that is running; ``read_tokens`` of the ``new_tokens`` are evaluated.
-
-    ``reply_tokens`` are the first reply's; ``branch_tokens`` those of each other one that is
-    written at the same time, by its number, while they lie in the cache.
-    """
-
-    prompt_tokens: int
-    reused_tokens: int
-    new_tokens: int
-    read_tokens: int = 0
-    reply_tokens: int = 0
-    decode_per_s: float | None = None
-    reuse_note: str | None = None
-    branch_tokens: Mapping[int, int] = field(default_factory=dict)
-    samples: tuple[tuple[int, float], ...] = ()  # as in `TurnStats`
-
-    @property
-    def stats(self) -> TurnStats:
-        """What is known of it by now, as a turn that has ended has it."""
-        rate, tokens = self.decode_per_s, self.reply_tokens
-        return TurnStats(
-            n_ctx=0,
-            prompt_tokens=self.prompt_tokens,
-            reused_tokens=self.reused_tokens,
-            evaluated_tokens=self.new_tokens,
-            reply_tokens=tokens,
-            decode_s=(tokens - 1) / rate if rate else 0.0,
-            samples=self.samples,
-            replies_at_once=1 + len(self.branch_tokens),
-        )
-
-
 class Session:
     """See the module's docstring."""
 
@@ -108,6 +76,7 @@ class Session:
         self._alone: TurnRecord | None = None  # the latest; it may stand in another version
         self.live: LiveTurn | None = None
         self.chat_tokens: int | None = None  # of the chat on screen by this model, if counted
+        self.chat_cached_tokens: int | None = None  # of these in the cache, if not all
         self.draft_tokens: int | None = None
         self.draft_reused_tokens: int | None = None
         self.loss: tuple[str, str] | None = None
@@ -137,7 +106,7 @@ class Session:
         self.load = None
         self.loss = None
         self.live = None
-        self.chat_tokens = None
+        self.chat_tokens = self.chat_cached_tokens = None
         self.peak_bytes = None
         self.before = before
         self.sample = before or self.sample
@@ -155,7 +124,7 @@ class Session:
         self.state = "empty" if self.plan is None else "planned"
         self.load = None
         self.live = None
-        self.chat_tokens = None
+        self.chat_tokens = self.chat_cached_tokens = None
         self.peak_bytes = None
 
     def engine_lost(self, sentence: str, detail: str = "", *, can_mend: bool = True) -> None:
@@ -191,13 +160,15 @@ class Session:
         self.turns = tuple(turns)
         self.draft_tokens = None
 
-    def chat(self, tokens: int | None) -> None:
+    def chat(self, tokens: int | None, cached_tokens: int | None = None) -> None:
         """The chat on screen was counted by the model that is loaded; None: not yet.
 
         Turns alone don't tell it: an interrupted reply has no statistics, another model's tokens
-        are not this one's.
+        are not this one's, and another chat's turn takes the cache: ``cached_tokens`` lie there
+        still, None is all of them or not known.
         """
         self.chat_tokens = tokens
+        self.chat_cached_tokens = cached_tokens
 
     def draft(self, new_tokens: int | None, reused_tokens: int | None = None) -> None:
         """The draft would have so many tokens evaluated, None without a draft."""
@@ -214,7 +185,7 @@ class Session:
     ) -> None:
         """A prompt is being read."""
         self.state = "reading"
-        self.chat_tokens = None
+        self.chat_tokens = self.chat_cached_tokens = None
         self.draft_tokens = None
         self.peak_bytes = None
         self.live = LiveTurn(
@@ -244,7 +215,13 @@ class Session:
                 reply_tokens=reply_tokens,
                 decode_per_s=decode_per_s,
                 samples=samples,
+                is_held_up=False,
             )
+
+    def held_up(self) -> None:
+        """No token has come for some seconds: the rate so far is not that of now."""
+        if self.live is not None:
+            self.live = replace(self.live, is_held_up=True)
 
     def branch(self, number: int, reply_tokens: int | None) -> None:
         """Another reply of the turn has so many tokens; None: it has ended and left the cache."""
@@ -262,7 +239,7 @@ class Session:
         self.turns = (*self.turns, turn)
         if turn.stats.is_alone:
             self._alone = turn
-        self.chat_tokens = None
+        self.chat_tokens = self.chat_cached_tokens = None
         self.turn_ended()
 
     def turn_ended(self) -> None:
@@ -298,16 +275,22 @@ class Session:
         """Whether the engine that is loaded holds what the conversation takes, all of it.
 
         It does after a turn of its own, unless that was stopped before all of the prompt was read,
-        or the chat has more by now, such as an edited reply.
+        or the chat has more by now, such as an edited reply, or another chat took its place.
         """
         if self.live is not None or self.state == "replay":
             return True
+        if not self.has_begun or self.chat_cached_tokens is not None:
+            return False
+        stats = self.turns[-1].stats
+        return stats.has_read_all and self.used_tokens <= stats.context_used_tokens
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the engine that is loaded holds some of it, from its last turn."""
         last = self.turns[-1] if self.turns else None
         if last is None or last.load is None or self.load is None:
             return False
-        if last.load.at_ms != self.load.at_ms or not last.stats.has_read_all:
-            return False
-        return self.used_tokens <= last.stats.context_used_tokens
+        return last.load.at_ms == self.load.at_ms and self.chat_cached_tokens != 0
 
     @property
     def comparable(self) -> tuple[TurnRecord, ...]:

@@ -69,11 +69,14 @@ def fit_prompt(
     room = reply_room(n_ctx, max_tokens)
     limit = n_ctx - room
     total = conversation.tokens(0)
+    sticky = conversation.turn_of(keep_from)
 
     def result(
         cut: int, problem: Literal["system_too_long", "message_too_long", "does_not_fit"] | None
     ) -> PromptFit:
         prompt_tokens = conversation.tokens(cut)
+        leaving = conversation.dropped(cut)[len(conversation.dropped(sticky)) :]
+        before = conversation.tokens(sticky) if leaving else prompt_tokens
         return PromptFit(
             n_ctx=n_ctx,
             prompt_tokens=prompt_tokens,
@@ -81,6 +84,8 @@ def fit_prompt(
             reply_room_tokens=room,
             dropped=conversation.dropped(cut),
             dropped_tokens=max(0, total - prompt_tokens) if cut else 0,
+            leaving=leaving,
+            leaving_tokens=max(0, before - prompt_tokens),
             keep_from=conversation.first_kept(cut) if cut else None,
             problem=problem,
             needed_tokens=needed_context(prompt_tokens, max_tokens) if problem else 0,
@@ -90,7 +95,6 @@ def fit_prompt(
         return result(0, None)
     if not trim:
         return result(0, "does_not_fit")
-    sticky = conversation.turn_of(keep_from)
     if sticky and conversation.tokens(sticky) <= limit:
         return result(sticky, None)
     last = conversation.last_turn

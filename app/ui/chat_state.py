@@ -31,6 +31,11 @@ class NewChat:
     preset: str | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit of a reply, None for none."""
+        return sampling_options(self.sampling).max_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -59,6 +64,11 @@ class Opened:
     def sampling(self) -> SamplingOptions:
         """Return the sampling options in force."""
         return sampling_options(self.conversation.sampling)
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit of a reply, None for none."""
+        return self.sampling().max_tokens
 
     def prompt(
         self,

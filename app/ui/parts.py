@@ -136,7 +136,7 @@ def make_inspector(program: Application) -> InspectorPresenter:
     program.preferences.freed_bytes = inspector.freed_bytes
     program.context.draft_told.connect(inspector.show_draft)
     program.context.use_told.connect(inspector.show_use)
-    inspector.show_use(program.context.use_tokens)
+    program.context.tell_use()
     inspector.fixes.summary_wanted.connect(program.context.summary_wanted)
     inspector.explains_wanted.connect(
         lambda explains: program.preferences.set_value("explain_panel", explains)

@@ -51,7 +51,7 @@ class Sent:
     @property
     def max_tokens(self) -> int | None:
         """The limit of the reply, None for none."""
-        return self.opened.sampling().max_tokens
+        return self.opened.max_tokens
 
     def prompt(self, settings: Settings) -> ChatPrompt:
         """Return what the engine is asked."""

@@ -91,7 +91,7 @@ def test_who_wants_to_be_asked_is_asked_before_turns_are_left_out(
     assert controller.path == before
     assert not controller.runner.is_running
     assert _said(program).startswith("With this message the ")
-    assert _said(program).endswith("the model's memory.")
+    assert _said(program).endswith("the model's memory: room for a reply of 16 tokens is kept.")
     assert program.app.window.chat.composer.text() == ""
 
     _press(program, "Send without them")

@@ -146,7 +146,11 @@ class ChatPrompt(Value, frozen=True, kw_only=True):
 
 
 class PromptFit(Value, frozen=True, kw_only=True):
-    """How a prompt fits the window. ``problem`` set means that nothing can be sent."""
+    """How a prompt fits the window. ``problem`` set means that nothing can be sent.
+
+    Of the ``dropped`` messages ``leaving`` are left out for the first time: ``keep_from`` of the
+    request kept them.
+    """
 
     n_ctx: int
     prompt_tokens: int
@@ -154,6 +158,8 @@ class PromptFit(Value, frozen=True, kw_only=True):
     reply_room_tokens: int = 0
     dropped: tuple[str, ...] = ()
     dropped_tokens: int = 0
+    leaving: tuple[str, ...] = ()
+    leaving_tokens: int = 0
     keep_from: str | None = None
     problem: Literal["system_too_long", "message_too_long", "does_not_fit"] | None = None
     needed_tokens: int = 0

@@ -21,11 +21,12 @@ from app.engine.qt_client import EngineProcess
 from app.settings import Settings
 from app.ui.chat_controller import ChatController
 from app.ui.chat_prompt import message_content
-from app.ui.chat_state import draft_prompt
+from app.ui.chat_state import NewChat, draft_prompt
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
 from app.ui.presenters.context_offer import overflow_of
-from app.ui.presenters.context_use import CachedChat, context_use
+from app.ui.presenters.context_use import CachedChat, context_use, known_use
+from app.ui.presenters.draft_use import DraftUse
 from app.ui.presenters.turn_fits import TurnFits
 from app.ui.reply_runner import FinishedReply
 from app.ui.shell.views import DraftFacts, Overflow
@@ -45,7 +46,8 @@ class ContextPresenter(QObject):
         context_wanted(int): load the model again with this context, in tokens.
         cache_wanted(int): the same with a q8_0 cache.
         summary_wanted(): go on in a new chat that begins with a summary.
-        use_told(tokens): what the chat on screen takes of the window; None is not known.
+        use_told(tokens, cached): what the chat on screen takes of the window, None is not known;
+            and how much of that lies in the cache, None is all of it.
         draft_told(new, reused): tokens that the draft would have read and those it would find in
             the cache; None is no draft, or not known.
     """
@@ -53,7 +55,7 @@ class ContextPresenter(QObject):
     context_wanted = Signal(int)
     cache_wanted = Signal(int)
     summary_wanted = Signal()
-    use_told = Signal(object)
+    use_told = Signal(object, object)
     draft_told = Signal(object, object)
 
     def __init__(
@@ -84,9 +86,9 @@ class ContextPresenter(QObject):
         self._is_wanted = False  # it is to be sent as soon as it was
         self._unfit: tuple[str, PromptFit] | None = None  # a reply that failed for its prompt
         self._leaf: str | None = None  # last message of the branch that was measured
-        self._draft_tokens: int | None = None
+        self._draft = DraftUse()
         self._cached = CachedChat(engine, controller, self)
-        self._cached.emptied.connect(self._show_gauge)
+        self._cached.changed.connect(self.tell_use)
         self._turns = TurnFits(engine, controller, settings, self._holds_turn, self)
         self._turns.changed.connect(self._on_turn_held)
         controller.left.connect(self._turns.forget)
@@ -114,24 +116,15 @@ class ContextPresenter(QObject):
         self._branch_tokens = 0  # one reply alone stays in the cache
         self._leaf = self._controller.path[-1].id if self._controller.path else None
         known = self._known_use()
+        self._draft.outgrow()
         self._used_tokens = known or 0
         self.is_counted = known is not None
-        self._show_gauge()
+        self.tell_use()
         self._measure_id = 0 if known is not None else self._measure(with_draft=False)
         self._timer.start()
 
     def _known_use(self) -> int | None:
-        """Return what the last reply measured, None if the branch on screen has more or less."""
-        model, path = self._engine.state.model, self._controller.path
-        if not path:
-            return 0
-        stats = path[-1].stats
-        if stats is None or model is None or path[-1].model_name != model.name:
-            return None
-        used, here = stats.context_used_tokens, self._controller.conversation
-        # Another context makes no other figure, if all of the chat fitted and fits.
-        whole = here is not None and here.keep_from is None
-        return used if stats.n_ctx == model.n_ctx or (whole and used <= model.n_ctx) else None
+        return known_use(self._controller.opened, self._engine.state.model)
 
     @Slot(object)
     def _on_views(self, _views: object) -> None:
@@ -143,7 +136,7 @@ class ContextPresenter(QObject):
         ):
             self.refresh()
         elif not self._controller.answering_here:
-            self._show_gauge()
+            self.tell_use()
 
     def _n_ctx(self) -> int | None:
         model = self._engine.state.model
@@ -155,22 +148,23 @@ class ContextPresenter(QObject):
         return None if self._n_ctx() is None or not self.is_counted else self._used_tokens
 
     @Slot()
-    def _show_gauge(self) -> None:
+    def tell_use(self) -> None:
+        """Tell what the chat on screen takes of the window and of the cache."""
         n_ctx = self._n_ctx()
-        self.use_told.emit(self.use_tokens)
         if n_ctx is None:
+            self.use_told.emit(None, None)
             self._window.header.gauge.set_use(None)
             return
-        self._show_draft()
-        self._window.header.gauge.set_use(
-            context_use(
-                self._controller,
-                self._cached,
-                used_tokens=self._used_tokens,
-                branch_tokens=self._branch_tokens,
-                n_ctx=n_ctx,
-            )
+        use = context_use(
+            self._controller,
+            self._cached,
+            used_tokens=self._used_tokens,
+            branch_tokens=self._branch_tokens,
+            n_ctx=n_ctx,
         )
+        self.use_told.emit(self.use_tokens, use.cached_tokens)
+        self._show_draft()
+        self._window.header.gauge.set_use(use)
 
     @Slot(str)
     def _on_progress(self, _message_id: str) -> None:
@@ -178,15 +172,16 @@ class ContextPresenter(QObject):
         if live is None or not self._controller.answering_here:
             return
         fit = self._controller.fit
-        if not live.waiting and fit is not None:
+        if live.progress is not None and fit is not None:  # what is read now, without what left
             self.is_counted = True
+            self._draft.outgrow()
             # The last token that is drawn finds no place in a full window.
             self._used_tokens = min(fit.prompt_tokens + live.reply_tokens, fit.n_ctx)
             others = self._controller.runner.lives
             self._branch_tokens = sum(
                 other.reply_tokens for key, other in others.items() if key != live.message_id
             )
-            self._show_gauge()
+            self.tell_use()
 
     # --- the draft ---
 
@@ -195,7 +190,7 @@ class ContextPresenter(QObject):
         text = message_content(self._chat.draft, self._chat.attachments)
         if self._engine.state.model is None:
             self._rest()
-            self._draft_tokens = None
+            self._draft.forget()
             self.draft_told.emit(None, None)
             self._window.chat.composer.set_draft_facts(DraftFacts())
             return
@@ -210,43 +205,44 @@ class ContextPresenter(QObject):
             self._file_counts[self._engine.count(text)] = key
 
     def _on_counted(self, tokens: int) -> None:
-        self._draft_tokens = tokens
+        self._draft.counted(tokens)
         self._draft_measure_id = 0
-        after = self._show_draft()
-        is_tight = after is not None and after > _MIN_MEASURED_SHARE
-        if tokens and (is_tight or self._used_tokens + tokens <= _MEASURED_TOKENS):
+        n_ctx, after = self._n_ctx(), self._used_tokens + tokens
+        is_tight = n_ctx is not None and after > n_ctx * _MIN_MEASURED_SHARE
+        if tokens and (is_tight or after <= _MEASURED_TOKENS):
             self._draft_measure_id = self._measure(with_draft=True)
+        self._show_draft()
         if not self._draft_measure_id:
             self.draft_told.emit(tokens or None, None)
             if not is_tight or not tokens:
                 self._rest()
             self._on_checked()
 
-    def _show_draft(self) -> float | None:
-        """Show the draft's figures; return the share of the window after sending."""
-        n_ctx, tokens = self._n_ctx(), self._draft_tokens
-        if n_ctx is None or tokens is None:
-            return None
-        after = (self._used_tokens + tokens) / n_ctx
-        self._window.chat.composer.set_draft_facts(DraftFacts(tokens, after))
-        return after
+    def _show_draft(self) -> None:
+        """Show the draft's figures, if it was counted."""
+        n_ctx = self._n_ctx()
+        if n_ctx is not None and self._draft.tokens is not None:
+            chat = self._controller.opened or self._controller.new_chat_values
+            is_measured = bool(self._draft_measure_id)
+            facts = self._draft.facts(
+                self._used_tokens, n_ctx, chat.max_tokens, is_measured=is_measured
+            )
+            self._window.chat.composer.set_draft_facts(facts)
 
     def _measure(self, *, with_draft: bool) -> int:
         """Have the engine fit the chat; return the request, 0 if it can't be asked now."""
         state = self._engine.state
         if state.status != "ready" or self._controller.runner.is_running:
             return 0
-        opened = self._controller.opened
+        chat = self._controller.opened or self._controller.new_chat_values
         if with_draft:
             content = message_content(self._chat.draft, self._chat.attachments)
-            new = self._controller.new_chat_values
-            prompt = draft_prompt(opened or new, self._settings, content)
-        elif opened is None or not opened.path:
+            prompt = draft_prompt(chat, self._settings, content)
+        elif isinstance(chat, NewChat) or not chat.path:
             return 0
         else:
-            prompt = opened.prompt(self._settings)
-        sampling = None if opened is None else opened.sampling().max_tokens
-        return self._engine.measure(prompt, sampling)
+            prompt = chat.prompt(self._settings)
+        return self._engine.measure(prompt, chat.max_tokens)
 
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:
@@ -257,14 +253,19 @@ class ContextPresenter(QObject):
         elif isinstance(message, Measured) and message.id == self._draft_measure_id:
             reused = message.reusable_tokens
             self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
+            self._draft_measure_id = 0
+            self._draft.measured(message.fit)
+            self._show_draft()
             self._tell(message.fit)
             self._on_checked()
         elif isinstance(message, Failed) and message.id in {self._count_id, self._draft_measure_id}:
+            self._draft_measure_id = 0
+            self._show_draft()
             self._on_checked()  # the engine will say of the turn itself what is wrong
         elif isinstance(message, Measured) and message.id == self._measure_id:
             self._used_tokens = message.fit.prompt_tokens
             self.is_counted = True
-            self._show_gauge()
+            self.tell_use()
             self._see_refused(message.fit)
 
     # --- overflow ---
@@ -276,15 +277,13 @@ class ContextPresenter(QObject):
             return
         if last.role == "user" or last.state == "failed":
             self._unfit = (last.id, fit)
-            if not self._draft_tokens:
+            if not self._draft.tokens:
                 self._rest()
 
     def _tell(self, fit: PromptFit, *, of_draft: bool = True) -> bool:
         """Say what does not fit, if anything; return whether it is not to be sent so."""
-        here = self._controller.conversation
-        before = None if here is None else here.keep_from
         blocked = fit.problem is not None
-        if blocked or (fit.dropped and fit.keep_from != before):
+        if blocked or fit.leaving:
             blocked = blocked or self._settings.get("overflow") == "ask"
             self._offer(fit, blocked=blocked, of_draft=of_draft)
         elif self._turns.fit is not None:

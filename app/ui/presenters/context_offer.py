@@ -21,7 +21,7 @@ def overflow_of(
     """Return what stands above the composer.
 
     Args:
-        fit: of the prompt, with its problem or the messages that it leaves out.
+        fit: of the prompt, with its problem or the messages that leave with it.
         model: the loaded model, None if there is none.
         blocked: nothing is sent before the user has chosen.
         has_chat: there are messages that could be summarised.
@@ -53,12 +53,19 @@ def _sentence(fit: PromptFit) -> str:
             "This needs a context of {0} tokens: {1} for what is sent, the rest as room for "
             "the reply; the model has {2}."
         ).format(grouped(fit.needed_tokens), grouped(fit.prompt_tokens), grouped(fit.n_ctx))
-    tokens = numbered(fit.dropped_tokens, _tr("1 token"), _tr("%n tokens"))
-    return numbered(
-        len(fit.dropped),
-        _tr("With this message the oldest one ({0}) leaves the model's memory."),
-        _tr("With this message the %n oldest ones ({0}) leave the model's memory."),
+    tokens = numbered(fit.leaving_tokens, _tr("1 token"), _tr("%n tokens"))
+    # What left with an earlier turn has a line in the transcript.
+    leaving = numbered(
+        len(fit.leaving),
+        _tr("With this message the oldest one ({0}) leaves the model's memory"),
+        _tr("With this message the %n oldest ones ({0}) leave the model's memory"),
     ).format(tokens)
+    room = numbered(
+        fit.reply_room_tokens,
+        _tr("room for a reply of 1 token is kept"),
+        _tr("room for a reply of %n tokens is kept"),
+    )
+    return _tr("{0}: {1}.").format(leaving, room)
 
 
 def _larger(fit: PromptFit, model: ModelInfo) -> list[Choice]:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.records import Message
-from app.engine.protocol import EngineMessage, Loaded, Tuned
+from app.engine.protocol import EngineMessage, Loaded, ModelInfo, PromptFit, Tuned
 from app.engine.qt_client import EngineProcess
 from app.ui.chat_controller import ChatController
+from app.ui.chat_state import Opened
 from app.ui.reply_runner import FinishedReply
 from app.ui.shell.views import ContextUse
 
-__all__ = ["CachedChat", "context_use"]
+__all__ = ["CachedChat", "context_use", "known_use"]
 
 
 class _Turn(NamedTuple):
@@ -29,17 +30,19 @@ class CachedChat(QObject):
     """Follows which chat's tokens lie in the cache, and how many.
 
     Signals:
-        emptied(): none do any more.
+        changed(): by a load, or by a turn of another chat than the one on screen.
     """
 
-    emptied = Signal()
+    changed = Signal()
 
     def __init__(
         self, engine: EngineProcess, controller: ChatController, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
+        self._controller = controller
         self._last: _Turn | None = None
         engine.message.connect(self._on_message)
+        controller.runner.started.connect(self._on_started)
         controller.runner.finished.connect(self._on_finished)
 
     def tokens(self, path: Sequence[Message], used_tokens: int) -> int | None:
@@ -62,7 +65,14 @@ class CachedChat(QObject):
     def _on_message(self, message: EngineMessage) -> None:
         if isinstance(message, Loaded | Tuned):
             self._last = None
-            self.emptied.emit()
+            self.changed.emit()
+
+    @Slot(str, object)
+    def _on_started(self, conversation_id: str, _fit: PromptFit) -> None:
+        """A prompt is read over what lies there."""
+        if self._last is not None and self._last.conversation_id != conversation_id:
+            self._last = None
+            self._tell(conversation_id)
 
     @Slot(object)
     def _on_finished(self, finished: FinishedReply) -> None:
@@ -71,6 +81,32 @@ class CachedChat(QObject):
             read = stats.reused_tokens + stats.evaluated_tokens
             tokens = stats.context_used_tokens if stats.has_read_all else read
             self._last = _Turn(finished.conversation_id, finished.message_id, tokens)
+            self._tell(finished.conversation_id)
+
+    def _tell(self, conversation_id: str) -> None:
+        """Of its own turn the chat on screen is told once that was read back from the store."""
+        here = self._controller.conversation
+        if here is None or here.id != conversation_id:
+            self.changed.emit()
+
+
+def known_use(opened: Opened | None, model: ModelInfo | None) -> int | None:
+    """Return what the last reply measured, None if the branch on screen has more or less.
+
+    Args:
+        opened: the chat on screen, None for a new one.
+        model: the loaded model, None if there is none.
+    """
+    if opened is None or not opened.path:
+        return 0
+    last = opened.path[-1]
+    stats = last.stats
+    if stats is None or model is None or last.model_name != model.name:
+        return None
+    used = stats.context_used_tokens
+    # Another context makes no other figure, if all of the chat fitted and fits.
+    whole = opened.conversation.keep_from is None
+    return used if stats.n_ctx == model.n_ctx or (whole and used <= model.n_ctx) else None
 
 
 def context_use(

@@ -173,10 +173,10 @@ class InspectorPresenter(QObject):
         """Plan with better figures that another page has measured."""
         self.plan.again()
 
-    @Slot(object)
-    def show_use(self, tokens: int | None) -> None:
-        """Take what the chat on screen takes of the window, as the gauge has it."""
-        self.session.chat(tokens)
+    @Slot(object, object)
+    def show_use(self, tokens: int | None, cached_tokens: int | None) -> None:
+        """Take what the chat on screen takes of the window and the cache, as the gauge has it."""
+        self.session.chat(tokens, cached_tokens)
         self._redraw.call()
 
     @Slot(object, object)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.data.load_records import LoadRecords, turn_records
 from app.data.probe import busy_sentence
 from app.data.records import Message
-from app.engine.protocol import Chunk, Done, EngineMessage
+from app.engine.protocol import Chunk, Done, EngineMessage, Started
 from app.engine.qt_client import EngineProcess
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
@@ -24,6 +24,7 @@ __all__ = ["InspectorTurns"]
 
 _WATCH_S = 20.0
 _WATCHING_S = 0.3
+_HELD_UP_MS = 3000  # without a token, a rate is no longer that of now
 
 
 class InspectorTurns(QObject):
@@ -63,6 +64,10 @@ class InspectorTurns(QObject):
         self._follow.setSingleShot(True)
         self._follow.setInterval(0)
         self._follow.timeout.connect(self.look)
+        self._held_up = QTimer(self)
+        self._held_up.setSingleShot(True)
+        self._held_up.setInterval(_HELD_UP_MS)
+        self._held_up.timeout.connect(self._on_held_up)
         controller.conversation_changed.connect(self._follow.start)
         controller.views_changed.connect(self._follow.start)
 
@@ -74,10 +79,13 @@ class InspectorTurns(QObject):
 
     def take(self, message: EngineMessage) -> None:
         """Follow what the engine says of the chat on screen."""
+        if isinstance(message, Started) and message.conversation != self._cached_chat:
+            self._cached_chat = None  # another prompt is read over it
         if not self._concerns_the_screen(message):
             return
         if isinstance(message, Chunk) and message.reply == 0:
             self._watch_others()
+            self._held_up.start()
         follow_turn(self._session, message, int(time.time() * 1000))
         if isinstance(message, Done):
             self._cached_chat = message.conversation if message.stats.has_read_all else None
@@ -85,6 +93,11 @@ class InspectorTurns(QObject):
             # A rate that another program disturbed says nothing about this computer.
             if hello is not None and not self._session.busy:
                 self._plan.learn(hello, message.stats)
+        self.changed.emit()
+
+    @Slot()
+    def _on_held_up(self) -> None:
+        self._session.held_up()
         self.changed.emit()
 
     def _concerns_the_screen(self, message: EngineMessage) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.engine.fit import fit_prompt, needed_context, reply_room
 from app.engine.protocol import ChatMessage, PromptFit
@@ -131,6 +132,20 @@ def test_a22_what_was_left_out_is_named_and_counted() -> None:
     assert result.dropped_tokens == tokens_of(dropped) > 0
     assert dropped[0].id == "u0"
     assert dropped[-1].role == "assistant"
+
+
+def test_a22_what_left_before_is_not_told_again() -> None:
+    messages = chat(40, system=6)
+    first = fit(messages, 512)
+    assert (first.leaving, first.leaving_tokens) == (first.dropped, first.dropped_tokens)
+    again = fit(messages, 512, keep_from=first.keep_from)
+    assert again.dropped == first.dropped
+    assert (again.leaving, again.leaving_tokens) == ((), 0)
+    longer = chat(48, system=6)
+    second = fit(longer, 512, keep_from=first.keep_from)
+    assert second.leaving
+    assert second.dropped == first.dropped + second.leaving
+    assert second.leaving_tokens == second.dropped_tokens - first.dropped_tokens
 
 
 def test_a22_nothing_is_left_out_unless_asked() -> None:
@@ -318,6 +333,10 @@ def test_what_always_holds(
         assert result.keep_from is None
     assert result.prompt_tokens == tokens_of(rest)
     assert result.dropped_tokens == tokens_of(messages) - tokens_of(rest)
+    assert result.leaving == result.dropped[len(result.dropped) - len(result.leaving) :]
+    leaving = [m for m in messages if m.id in result.leaving]
+    assert result.leaving_tokens == tokens_of(leaving)
+    assert keep_from is None or keep_from not in result.dropped or keep_from in result.leaving
     if result.problem is None:
         assert result.prompt_tokens + room <= n_ctx
     else:
@@ -326,4 +345,4 @@ def test_what_always_holds(
     # asked again with its own answer, it gives the same answer
     if result.problem is None and result.keep_from is not None:
         same = fit(messages, n_ctx, max_tokens=max_tokens, keep_from=result.keep_from, trim=trim)
-        assert same == result
+        assert same == replace(result, leaving=(), leaving_tokens=0)

@@ -81,17 +81,26 @@ def test_where_nothing_helps_it_is_said_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("dropped", "tokens", "text"),
     [
-        (("a",), 1, "With this message the oldest one (1 token) leaves the model's memory."),
+        (("a",), 1, "With this message the oldest one (1 token) leaves the model's memory"),
         (
             ("a", "b"),
             99,
-            "With this message the 2 oldest ones (99 tokens) leave the model's memory.",
+            "With this message the 2 oldest ones (99 tokens) leave the model's memory",
         ),
     ],
 )
 def test_what_leaves_is_counted(dropped: tuple[str, ...], tokens: int, text: str) -> None:
-    fit = PromptFit(n_ctx=4096, prompt_tokens=4000, dropped=dropped, dropped_tokens=tokens)
+    fit = PromptFit(
+        n_ctx=4096,
+        prompt_tokens=2000,
+        reply_room_tokens=1024,
+        dropped=("left", *dropped),  # one has left before
+        dropped_tokens=tokens + 50,
+        leaving=dropped,
+        leaving_tokens=tokens,
+    )
     found = overflow_of(fit, _model(4096, 4096), blocked=False, has_chat=True)
+    text += ": room for a reply of 1,024 tokens is kept."
     assert (found.text, found.severity) == (text, "warning")
     assert [choice.key for choice in found.choices] == ["summary"]
     assert _keys(fit, None) == ["send"]

@@ -1,0 +1,65 @@
+"""What the draft takes: its tokens, and how full the window is once it is sent."""
+
+from __future__ import annotations
+
+from app.engine.fit import reply_room
+from app.engine.protocol import PromptFit
+from app.ui.shell.views import DraftFacts
+
+__all__ = ["DraftUse"]
+
+
+class DraftUse:
+    """Figures of the draft on screen, counted and then measured with the chat before it.
+
+    Only the measured ones know what is left out so that the draft fits. What was only counted
+    has a share as long as nothing has to be left out: a sum of more is never sent.
+
+    Attributes:
+        tokens: of the draft alone; None is not known.
+    """
+
+    def __init__(self) -> None:
+        self.tokens: int | None = None
+        self._fit: PromptFit | None = None
+        self._share: float | None = None  # as it was told last
+
+    def forget(self) -> None:
+        """Neither the draft nor the chat before it is the one that was counted."""
+        self.tokens = None
+        self.outgrow()
+
+    def outgrow(self) -> None:
+        """The chat before the draft has changed since it was measured."""
+        self._fit = self._share = None
+
+    def counted(self, tokens: int) -> None:
+        """Take the tokens of the draft alone."""
+        self.tokens = tokens
+        self._fit = None
+
+    def measured(self, fit: PromptFit) -> None:
+        """Take what would be sent with it."""
+        self._fit = fit
+
+    def facts(
+        self, used_tokens: int, n_ctx: int, max_tokens: int | None, *, is_measured: bool
+    ) -> DraftFacts:
+        """Return what stands below it.
+
+        Args:
+            used_tokens: what the chat before it takes.
+            n_ctx: tokens of the window.
+            max_tokens: limit of the reply, None for none.
+            is_measured: the engine is at it; until it answers the last share stands.
+        """
+        if self.tokens is None:
+            return DraftFacts()
+        after = used_tokens + self.tokens
+        if self._fit is not None and self._fit.n_ctx == n_ctx:
+            self._share = self._fit.prompt_tokens / n_ctx
+        elif after <= n_ctx - reply_room(n_ctx, max_tokens):
+            self._share = after / n_ctx
+        elif not is_measured:
+            self._share = None
+        return DraftFacts(self.tokens, self._share)
