@@ -12,9 +12,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from app.compare.events import Event
+from app.compare.learning import learn_decode
 from app.compare.request import Prepared, load_options, plan_of
 from app.compare.variant import VariantState, host_sample, now_ms
 from app.data.probe import host_memory
+from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
 from app.engine.protocol import (
     Bench,
@@ -223,6 +225,17 @@ class VariantRun(VariantState):
                 bytes_per_token=point.bytes_per_token,
             ),
         )
+
+    def learn(self, state: StateFile, *, busy: bool) -> None:
+        """Keep the decode rate that was measured, for later predictions.
+
+        ``busy``: something else ran meanwhile, so it counts only if it is faster than is known.
+        """
+        client, info, row = self.client, self._info, self.record.decode
+        if client is not None and client.hello is not None and info is not None and row is not None:
+            asked = self._asked(self._options)
+            machine = machine_for(client.hello, self._bandwidth, asked.devices)
+            learn_decode(state, client.hello, asked, info, self._facts, machine, row, busy=busy)
 
     def _bench(self, test: Any, tokens: int, repeat: int) -> tuple[float, ...]:
         client = self._running()

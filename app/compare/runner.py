@@ -43,7 +43,7 @@ class Comparison:
     Args:
         request: what to compare.
         open_client: makes an engine's client, not yet started.
-        state: where bandwidths are kept.
+        state: where bandwidths and decode rates are kept.
         on_event: is told what happens, one event at a time, in a thread of the comparison.
         scratch: a folder for what the reference expects; None takes the system's.
     """
@@ -111,7 +111,7 @@ class Comparison:
             elif self._request.settings.together and again is None:
                 self._all_at_once(prepared, runs, folder)
             else:
-                self._one_by_one(prepared, runs, folder)
+                self._one_by_one(prepared, runs, folder, busy)
         steps = [step for run in runs for step in run.memory]
         record = msgspec.structs.replace(
             record,
@@ -127,7 +127,9 @@ class Comparison:
 
     # --- the two ways
 
-    def _one_by_one(self, prepared: Prepared, runs: list[VariantRun], folder: Path | None) -> None:
+    def _one_by_one(
+        self, prepared: Prepared, runs: list[VariantRun], folder: Path | None, busy: str
+    ) -> None:
         for index in prepared.order:
             run = runs[index]
 
@@ -137,6 +139,7 @@ class Comparison:
                 run.answer()
                 if self._request.settings.measure_rates:
                     run.measure()
+                    run.learn(self._state, busy=bool(busy) or run.disturbed.is_set())
                 if folder is not None:
                     self._score(prepared, runs, run, folder)
                 run.unload()

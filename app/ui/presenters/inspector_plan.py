@@ -80,9 +80,9 @@ class InspectorPlan(QObject):
             self._session.load = msgspec.structs.replace(load, plan=plan)
         self.changed.emit()
 
-    def learn(self, hello: Hello, stats: TurnStats) -> None:
-        """Keep the rates of a turn, and predict with them."""
-        if self.live.learn(hello, stats):
+    def learn(self, hello: Hello, stats: TurnStats, *, busy: bool = False) -> None:
+        """Keep the rates of a turn, and predict with them; ``busy``: other programs ran then."""
+        if self.live.learn(hello, stats, busy=busy):
             self.again()
 
     def _on_facts(self, path: str, facts: ModelFacts) -> None:

@@ -10,19 +10,19 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.data.load_records import LoadRecords, turn_records
 from app.data.probe import busy_sentence
 from app.data.records import Message
-from app.engine.protocol import Chunk, Done, EngineMessage, Started
+from app.engine.protocol import Chunk, Done, EngineMessage, Hello, Started
 from app.engine.qt_client import EngineProcess
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
 from app.ui.presenters.inspector_plan import InspectorPlan
 from app.ui.presenters.replay import Replay
 from app.ui.presenters.turn_events import follow_turn
-from inspector.records import TurnRecord
+from inspector.records import TurnRecord, TurnStats
 from inspector.session import Session
 
 __all__ = ["InspectorTurns"]
 
-_WATCH_S = 20.0
+_WATCH_S = 20.0  # within one reply
 _WATCHING_S = 0.3
 _HELD_UP_MS = 3000  # without a token, a rate is no longer that of now
 
@@ -54,6 +54,8 @@ class InspectorTurns(QObject):
         self._loads = loads
         self._replay = replay
         self._watched_s = -_WATCH_S
+        self._watching = 0  # looks at other programs that have not ended
+        self._unlearnt: tuple[int, Hello, TurnStats] | None = None  # of the load made then
         self._path: tuple[Message, ...] = ()  # what `_turns` were made of
         self._turns: tuple[TurnRecord, ...] = ()
         self._chat: str | None = None
@@ -83,16 +85,19 @@ class InspectorTurns(QObject):
             self._cached_chat = None  # another prompt is read over it
         if not self._concerns_the_screen(message):
             return
-        if isinstance(message, Chunk) and message.reply == 0:
+        if isinstance(message, Started):
+            self._session.busy = ""  # of this turn from here on
+            self._watched_s = -_WATCH_S
+        if isinstance(message, Started) or (isinstance(message, Chunk) and message.reply == 0):
             self._watch_others()
             self._held_up.start()
         follow_turn(self._session, message, int(time.time() * 1000))
         if isinstance(message, Done):
             self._cached_chat = message.conversation if message.stats.has_read_all else None
             hello = self._engine.state.hello
-            # A rate that another program disturbed says nothing about this computer.
-            if hello is not None and not self._session.busy:
-                self._plan.learn(hello, message.stats)
+            if hello is not None and self._session.load is not None:
+                self._unlearnt = (self._session.load.at_ms, hello, message.stats)
+                self._learn()
         self.changed.emit()
 
     @Slot()
@@ -115,9 +120,22 @@ class InspectorTurns(QObject):
         self._watched_s = now
 
         def done(sentence: str) -> None:
-            self._session.busy = sentence
+            self._watching -= 1
+            # One quiet look does not make a reply undisturbed.
+            self._session.busy = self._session.busy or sentence
+            self._learn()
 
+        self._watching += 1
         tasks.run(lambda: busy_sentence([pid], _WATCHING_S), done, None, self)
+
+    def _learn(self) -> None:
+        """Keep the rates of the turn that ended, once it is known whether it was disturbed."""
+        if self._unlearnt is None or self._watching:
+            return
+        (at_ms, hello, stats), self._unlearnt = self._unlearnt, None
+        load = self._session.load
+        if load is not None and load.at_ms == at_ms:
+            self._plan.learn(hello, stats, busy=bool(self._session.busy))
 
     def show_draft(self, new_tokens: int | None, reused_tokens: int | None) -> None:
         """Tell when the draft's first token would come.

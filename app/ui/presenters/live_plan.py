@@ -103,14 +103,17 @@ class LivePlan:
         self._plan = self._rates(hello).fitted(plan, self._model)
         return self._plan
 
-    def learn(self, hello: Hello, stats: TurnStats) -> bool:
-        """Keep the rates of a turn; tell whether predictions changed."""
+    def learn(self, hello: Hello, stats: TurnStats, *, busy: bool = False) -> bool:
+        """Keep the rates of a turn; tell whether predictions changed.
+
+        ``busy``: other programs ran meanwhile, so it counts only if it is faster than is known.
+        """
         plan = self._plan
         if plan is None or stats.threads != self.threads:
             return False
         bare = replace(plan, machine=replace(plan.machine, fit=None))
         samples = samples_of(stats)
-        learned = self._rates(hello).learn(bare, self._model, samples)
+        learned = self._rates(hello).learn(bare, self._model, samples, busy=busy)
         return lift(self._state, hello.cpu, self.threads, plan, samples) or learned
 
     @property

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import psutil
 import pytest
@@ -21,6 +22,10 @@ from app.compare.events import (
     VariantFinished,
 )
 from app.compare.request import CompareError
+from app.engine.protocol import Hello
+from app.engine.threads import cpu_name
+from app.machines import Machines
+from gguf_tools.facts import read_facts
 from inspector.compare.records import ComparisonRecord
 from inspector.compare.table import memory_returns, sentences, variant_rows
 from tests.app.compare.conftest import Run
@@ -336,3 +341,31 @@ def test_a_variant_is_marked_when_the_chat_wrote_while_it_was_measured(
     assert "The chat wrote meanwhile, so these rates are low: Q8_0." in sentences(record)
     finished = run.of(VariantFinished, 1)[0]
     assert finished.variant.disturbed  # told while the others still run
+
+
+@pytest.mark.parametrize("busy", ["", "Other programs use 1.1 processor cores."])
+def test_what_was_measured_is_predicted_from_then_on(
+    tiny_variants: tuple[Path, ...],
+    prepare_run: MakeRun,
+    monkeypatch: pytest.MonkeyPatch,
+    busy: str,
+) -> None:
+    monkeypatch.setattr("app.compare.runner.busy_sentence", lambda: busy)
+    run = prepare_run(*tiny_variants[:2], measure_rates=True, quality=False)
+    record = run()
+    assert [item.status for item in record.variants] == ["done", "done"]
+    state = run.comparison._state
+    (engine,) = {item.load.identity.engine for item in record.variants if item.load is not None}
+    hello = Hello(engine=engine, cpu=cpu_name(), system_info="", protocol=1, pid=1, devices=())
+    machines = Machines(state, hello, may_measure=False, tuned=False)
+    for path, variant in zip(tiny_variants, record.variants, strict=False):
+        plan = machines.plan(read_facts(path), {"threads": 1, "n_ctx": 512})
+        assert variant.decode is not None
+        if busy:  # nothing was known that it could be faster than
+            assert plan.machine.fit is None
+            continue
+        assert plan.machine.fit is not None
+        assert (plan.machine.fit.own, plan.machine.fit.runs) == (True, 1)
+        assert plan.decode.expected_high is not None
+        measured = median(variant.decode.samples)
+        assert plan.decode.expected_high == pytest.approx(measured, rel=0.5)
