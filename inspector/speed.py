@@ -185,7 +185,7 @@ def _decode(session: Session) -> RateView:
     if plan is None or point is None:
         is_now = live is not None and live.decode_per_s is not None
         is_before = live is not None and not is_now and measured is not None
-        held_up = live is not None and live.is_held_up
+        held_up = is_now and live is not None and live.is_held_up
         return RateView(measured=measured, live=is_now, earlier=is_before, held_up=held_up)
     parts = []
     for device in plan.devices:
@@ -212,7 +212,7 @@ def _decode(session: Session) -> RateView:
         predicted_basis="measured" if plan.fit is not None and plan.fit.own else "assumed",
         ceiling_basis=_bandwidth_basis(plan),
         live=live is not None and live.decode_per_s is not None,
-        held_up=live is not None and live.is_held_up,
+        held_up=live is not None and live.decode_per_s is not None and live.is_held_up,
         earlier=live is not None and live.decode_per_s is None and measured is not None,
         equation=decode_equation(plan, point),
     )

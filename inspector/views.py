@@ -248,10 +248,9 @@ class RateView:
 
     ``ceiling`` is what bandwidth or arithmetic allows at the depth of the measurement,
     ``ceiling_name`` says which ("all-VRAM ceiling"), ``limit`` what holds it ("compute-bound").
-    ``live`` is a rate of a reply that is still being written, ``earlier`` one of the turn before
-    the one that is running. ``predicted_basis`` is how the
-    prediction was got, ``ceiling_basis`` the bandwidth or rate of arithmetic below the ceiling.
-    ``equation`` is the ceiling's arithmetic in a line ("504 GB/s ÷ 6.63 GB a token").
+    ``live`` is of a reply being written, ``held_up`` with it that no token has come for some
+    seconds; ``earlier`` is of the turn before. ``ceiling_basis`` is what the ceiling rests on,
+    ``predicted_basis`` the prediction; ``equation`` is "504 GB/s ÷ 6.63 GB a token".
     """
 
     measured: float | None = None
@@ -265,6 +264,7 @@ class RateView:
     ceiling_basis: Basis = "unknown"
     live: bool = False
     earlier: bool = False
+    held_up: bool = False
     equation: str = ""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from app.engine.outcome import Phase
+from app.engine.outcome import Phase, remote_devices
 from app.engine.protocol import (
     Chunk,
     DeviceInfo,
@@ -24,7 +24,7 @@ from app.engine.protocol import (
     Tuned,
 )
 
-__all__ = ["PHASES", "EngineState", "EngineStatus", "followed"]
+__all__ = ["PHASES", "EngineState", "EngineStatus", "followed", "remotes_in_use"]
 
 EngineStatus: TypeAlias = Literal[
     "stopped", "starting", "idle", "loading", "ready", "prefill", "decode", "measuring", "lost"
@@ -57,6 +57,7 @@ class EngineState:
     detail: str = ""
     compatibility: bool = False
     lost_remotes: tuple[DeviceInfo, ...] = ()  # of other computers; one of them was lost
+    silent_s: float = 0.0  # since it was told to stop, without a sign of it; 0.0: it answers
     from_outside: bool = False  # lost, but not for anything that other settings could mend
 
     @property
@@ -107,6 +108,15 @@ def followed(state: EngineState, message: EngineMessage, request: Request | None
         case Failed() if isinstance(request, Generate):
             return replace(state, status="ready" if state.model else "idle")
     return state
+
+
+def remotes_in_use(state: EngineState) -> tuple[DeviceInfo, ...]:
+    """Return the devices of other computers that an engine works with, or may work with."""
+    hello, model = state.hello, state.model
+    if model is not None:
+        return remote_devices(model.devices, model.devices_used)
+    devices = () if hello is None else hello.devices
+    return remote_devices(devices, {device.name for device in devices})
 
 
 def _measured(state: EngineState) -> EngineState:

@@ -32,6 +32,8 @@ _PHASE_WORDS: dict[Phase, str] = {
     "tune": "while measuring what is fastest",
 }
 _PLENTY_BYTES = 1024**3
+# In these it is known how much memory the worker takes at most.
+_MEASURED_PHASES: frozenset[Phase] = frozenset({"starting", "idle", "prefill", "decode", "tune"})
 _WINDOWS_ILLEGAL_INSTRUCTION = 0xC000001D
 _WINDOWS_ACCESS_VIOLATION = 0xC0000005
 _WINDOWS_NO_MEMORY = 0xC0000017
@@ -64,10 +66,13 @@ class WorkerEnd:
     """The end of a worker process.
 
     ``code`` is what the process returned: negative for a signal on POSIX, an NTSTATUS on Windows.
-    ``asked`` tells that we ended it. ``last_lines`` are the end of its stderr, ``remotes`` the
-    devices of other computers that it worked with. ``unreadable`` says what was wrong with a line
-    of its protocol, for which we ended it. ``memory`` is the computer's when it was seen last
-    before the end: free and total bytes. ``not_started`` says why there never was a process.
+    ``asked`` tells that somebody had us end it, since it did not answer. ``last_lines`` are the
+    end of its stderr, ``remotes`` the devices of other computers that it worked with.
+    ``unreadable`` says what was wrong with a line of its protocol, for which we ended it.
+    ``memory`` is the computer's when it was seen last before the end, free and total bytes,
+    ``may_take_bytes`` what of that the worker may have had by its end, ``oom_kills`` how many
+    processes the system ended for lack of memory meanwhile, None if it does not count them.
+    ``not_started`` says why there never was a process.
     """
 
     code: int
@@ -77,18 +82,25 @@ class WorkerEnd:
     remotes: tuple[DeviceInfo, ...] = ()
     unreadable: str = ""
     memory: tuple[int, int] | None = None
+    may_take_bytes: int = 0
+    oom_kills: int | None = None
     not_started: str = ""
 
     @property
     def ended_from_outside(self) -> bool:
         """Tell whether somebody killed it though there was memory enough.
 
-        Not while memory is being taken: what was seen before tells nothing of then.
+        Where the system counts what it kills, that tells. Elsewhere not while an unknown amount of
+        memory is being taken: what was seen before tells nothing of then.
         """
         if self.signal_name != "SIGKILL" or self.memory is None or self.out_of_memory:
             return False
+        if self.oom_kills or (self.oom_kills is None and self.phase not in _MEASURED_PHASES):
+            return False
         free, total = self.memory
-        return self.phase in {"idle", "decode"} and free >= max(_PLENTY_BYTES, total // 10)
+        if self.oom_kills is None:
+            free -= self.may_take_bytes
+        return free >= max(_PLENTY_BYTES, total // 10)
 
     @property
     def lost_remotes(self) -> tuple[DeviceInfo, ...]:
@@ -146,6 +158,8 @@ class WorkerEnd:
         when = _PHASE_WORDS[self.phase]
         if self.not_started:
             return f"The engine's process can't be started: {self.not_started[:300].rstrip('.')}."
+        if self.asked:
+            return f"The engine did not answer and was ended {when}."
         if self.unreadable:
             return (
                 f"The engine sent something unreadable {when} and was ended: "
@@ -213,6 +227,8 @@ def recovery_after(end: WorkerEnd, *, compatibility: bool, can_repeat: bool = Tr
             end.sentence,
             ("Allow this user to run that file, or install Plimsoll again",),
         )
+    if end.asked:
+        return Recovery(False, compatibility, end.sentence, ("Load the model again",))
     if end.unreadable:
         return Recovery(
             False, compatibility, end.sentence, ("Load the model again", "Install Plimsoll again")

@@ -7,21 +7,19 @@ was replaced never arrive.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.engine.engine_state import PHASES, EngineState, EngineStatus, followed
-from app.engine.outcome import Recovery, WorkerEnd, recovery_after, remote_devices
+from app.engine.engine_state import PHASES, EngineState, EngineStatus, followed, remotes_in_use
+from app.engine.outcome import Recovery, WorkerEnd, recovery_after
 from app.engine.protocol import (
     PROTOCOL_VERSION,
     Cancel,
     ChatPrompt,
     Chunk,
-    DeviceInfo,
     Done,
     EngineMessage,
     Failed,
@@ -36,14 +34,14 @@ from app.engine.protocol import (
     decode_message,
     is_final,
 )
+from app.engine.qt_memory import MemoryLooks
 from app.engine.qt_requests import EngineRequests
+from app.engine.qt_stops import StopWatch
 from app.engine.qt_worker import QtWorker
 
 __all__ = ["EngineProcess", "EngineState", "EngineStatus"]
 
 _RENEW_MS: Final = 1500
-_LOOK_MS: Final = 2000  # between looks at main memory
-_FRESH_S: Final = 5.0  # what was seen of memory before that tells nothing of an end
 
 
 class EngineProcess(EngineRequests):
@@ -70,14 +68,9 @@ class EngineProcess(EngineRequests):
         self._load: Load | None = None
         self._resend: Generate | None = None
         self._began = False
-        # Free and total bytes of main memory, a container's limit counted: asked while the engine
-        # lives, whoever looks, so that its end can be told from a shortage.
-        self.host_memory: Callable[[], tuple[int, int]] | None = None
-        self._memory: tuple[int, int] | None = None  # as seen last with this worker
-        self._memory_s = 0.0
-        self._looks = QTimer(self)
-        self._looks.setInterval(_LOOK_MS)
-        self._looks.timeout.connect(self._look_at_memory)
+        self.memory = MemoryLooks(self)
+        self._stops = StopWatch(self)
+        self._stops.overdue.connect(self._on_overdue)
         self._closing = False
         self._remotes: tuple[str, ...] | None = None
         self._settle: Callable[[Load, Hello], LoadOptions] | None = None
@@ -190,6 +183,16 @@ class EngineProcess(EngineRequests):
                 self._set(status="starting", path=None)
                 return
             self._write(Cancel(id=next(self._ids), target=request_id))
+            self._stops.asked(request_id)
+
+    def wait(self) -> None:
+        """Give an engine that does not answer more time, before that is told again."""
+        self._stops.wait()
+
+    def end(self) -> None:
+        """End an engine that does not answer, at once; told as a loss, what it wrote stays."""
+        if self._worker is not None:
+            self._worker.end()
 
     def close(self) -> None:
         """End the worker by the ladder; `closed` follows."""
@@ -215,8 +218,7 @@ class EngineProcess(EngineRequests):
     def _spawn(self) -> None:
         worker = QtWorker(self, self._remotes)
         self._worker = worker
-        self._memory = None
-        self._looks.start()
+        self.memory.start()
         worker.line.connect(self._on_line)
         worker.log.connect(self._on_log)
         worker.gone.connect(self._on_gone)
@@ -226,7 +228,8 @@ class EngineProcess(EngineRequests):
         """Let go of the worker: nothing it still says is heard."""
         worker, self._worker = self._worker, None
         self._waiting_load = None
-        self._looks.stop()
+        self.memory.stop()
+        self._stops.clear()
         if worker is None:
             return
         worker.line.disconnect(self._on_line)
@@ -252,6 +255,7 @@ class EngineProcess(EngineRequests):
             self._follow(message)
             if is_final(message):
                 self._pending.pop(message.id, None)
+            self._stops.heard(message.id, final=is_final(message))
             self.message.emit(message)
 
     def _on_hello(self, hello: Hello) -> None:
@@ -263,7 +267,7 @@ class EngineProcess(EngineRequests):
             self._set(status="lost", path=None, sentence=sentence)
             self._fail_pending(sentence)
             return
-        self._look_at_memory()
+        self.memory.look()
         self._set(hello=hello, pid=hello.pid)
         for server in hello.remotes:
             if server.problem:
@@ -291,10 +295,9 @@ class EngineProcess(EngineRequests):
             self._set(status="prefill")
             self._write(resend)
 
-    @Slot()
-    def _look_at_memory(self) -> None:
-        self._memory = None if self.host_memory is None else self.host_memory()
-        self._memory_s = time.monotonic()
+    @Slot(float)
+    def _on_overdue(self, silent_s: float) -> None:
+        self._set(silent_s=silent_s)
 
     @Slot(str)
     def _on_log(self, line: str) -> None:
@@ -311,15 +314,20 @@ class EngineProcess(EngineRequests):
         if worker is not self._worker:
             return
         self._worker = None
-        self._looks.stop()
+        self.memory.stop()
+        self._stops.clear()
+        memory = self.memory.at_the_end(self._state)
         end = WorkerEnd(
             worker.exit_code,
             PHASES.get(self._state.status, "idle"),
+            asked=worker.asked,
             last_lines=tuple(worker.last_lines),
-            remotes=self._remotes_in_use(),
+            remotes=remotes_in_use(self._state),
             unreadable=worker.unreadable,
             not_started=worker.not_started,
-            memory=self._memory if time.monotonic() - self._memory_s < _FRESH_S else None,
+            memory=memory.memory,
+            may_take_bytes=memory.may_take_bytes,
+            oom_kills=memory.oom_kills,
         )
         worker.deleteLater()
         recovery = recovery_after(
@@ -341,13 +349,6 @@ class EngineProcess(EngineRequests):
             self._restart_compatible(recovery)
         else:
             self._lose(end, recovery)
-
-    def _remotes_in_use(self) -> tuple[DeviceInfo, ...]:
-        hello, model = self._state.hello, self._state.model
-        if model is not None:
-            return remote_devices(model.devices, model.devices_used)
-        devices = () if hello is None else hello.devices
-        return remote_devices(devices, {device.name for device in devices})
 
     def _restart_compatible(self, recovery: Recovery) -> None:
         assert self._load is not None
@@ -380,7 +381,7 @@ class EngineProcess(EngineRequests):
             advice=recovery.advice,
             detail=detail,
             lost_remotes=end.lost_remotes,
-            from_outside=end.ended_from_outside,
+            from_outside=end.asked or end.ended_from_outside,
         )
         kind: Literal["out_of_memory", "engine"] = (
             "out_of_memory" if end.out_of_memory else "engine"

@@ -36,6 +36,7 @@ class QtWorker(QObject):
         self.last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.exit_code = 0
         self.unreadable = ""  # what was wrong with a line, after which nothing is read
+        self.asked = False  # we ended it, since it did not answer
         self.not_started = ""  # why there is no process
         self._splitter = LineSplitter()
         self._errors = LineSplitter()
@@ -61,6 +62,11 @@ class QtWorker(QObject):
     def distrust(self, why: str) -> None:
         """Read nothing more and end the process; `gone` follows."""
         self.unreadable = self.unreadable or why
+        self.process.kill()
+
+    def end(self) -> None:
+        """End the process at once, whatever it does; `gone` follows."""
+        self.asked = True
         self.process.kill()
 
     def _is_trusted(self) -> bool:

@@ -66,6 +66,7 @@ class _Running:
     parts: list[_Part]
     progress: tuple[int, int] | None = None
     began: Started | None = None
+    plain: bool = True  # no draft model guesses along
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,9 @@ class ReplyRunner(QObject):
         if isinstance(message, Started):
             running.progress = (0, message.new_tokens)
             running.began = message
+            # Kept, since an engine that is lost has no model any more when its reply is stored.
+            model = self._engine.state.model
+            running.plain = model is not None and model.draft is None
             self.started.emit(running.conversation_id, message.fit)
             self._all_changed(running)
         elif isinstance(message, Progress):
@@ -291,10 +295,8 @@ class ReplyRunner(QObject):
         began = None if self._running is None else self._running.began
         if self._running is None or began is None or not part.reply_tokens:
             return None
-        model = self._engine.state.model
         # With a draft the time says nothing without the tokens drafted, which come at the end.
-        plain = model is not None and model.draft is None
-        per_s = part.decode_per_s if plain else None
+        per_s = part.decode_per_s if self._running.plain else None
         return TurnStats(
             n_ctx=began.fit.n_ctx,
             prompt_tokens=began.fit.prompt_tokens,

@@ -70,7 +70,7 @@ class RateMeter(Pictured):
         self._name = name
         self._token = token
         self._view = RateView()
-        self._shown: tuple[str, str, GaugeMarks, bool, bool] | None = None
+        self._shown: tuple[str, str, GaugeMarks, bool, bool, bool] | None = None
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -79,7 +79,8 @@ class RateMeter(Pictured):
     def set_view(self, view: RateView) -> None:
         """Show a rate; redraws only what a reader could see."""
         self._view = view
-        shown = (self.figure(), self.note(), gauge_marks(view), view.live, view.earlier)
+        times = (view.live, view.earlier, view.held_up)
+        shown = (self.figure(), self.note(), gauge_marks(view), *times)
         if shown == self._shown:
             return
         before, self._shown = self._shown, shown
@@ -92,6 +93,15 @@ class RateMeter(Pictured):
     def figure(self) -> str:
         """Return the large figure."""
         return "–" if self._view.measured is None else number(self._view.measured)
+
+    def unit(self) -> str:
+        """Return what stands behind the figure: its unit, and of when it is."""
+        label = self.tr("tok/s")
+        if self._view.earlier:
+            return fill(self.tr("%1, turn before"), label)
+        if self._view.held_up:
+            return fill(self.tr("%1, so far"), label)
+        return fill(self.tr("%1, now"), label) if self._view.live else label
 
     def note(self) -> str:
         """Return what stands below the gauge: the prediction, and the ceiling's arithmetic."""
@@ -111,6 +121,8 @@ class RateMeter(Pictured):
         """Return what is to be said of the rate."""
         view = self._view
         measured = self.tr("this reply so far") if view.live else self.tr("last turn")
+        if view.held_up:
+            measured = self.tr("this reply so far; no token has come for some seconds")
         if view.earlier:
             measured = self.tr("turn before")
         lines = [
@@ -210,11 +222,7 @@ class RateMeter(Pictured):
         top = y + metrics.ascent() - unit.ascent()
         left = size + theme.px(6)
         place = QRectF(left, top, max(0.0, width - left), unit.height())
-        label = self.tr("tok/s")
-        shown = fill(self.tr("%1, now"), label) if self._view.live else label
-        if self._view.earlier:
-            shown = fill(self.tr("%1, turn before"), label)
-        draw_text(painter, mirrored(place, width, self.is_mirrored), shown)
+        draw_text(painter, mirrored(place, width, self.is_mirrored), self.unit())
 
     def _draw_gauge(self, painter: QPainter, bar: QRectF) -> None:
         theme = self.theme

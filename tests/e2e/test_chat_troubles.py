@@ -150,7 +150,7 @@ def test_killed_engine_is_laid_on_memory_only_where_that_had_run_out(
     program = open_program(write_tiny_model(tmp_path / "tiny.gguf"))
     engine = program.app.engine
     # whatever this machine has
-    engine.host_memory = lambda: (free_gib * 1024**3, 24 * 1024**3)
+    engine.memory.host_memory = lambda: (free_gib * 1024**3, 24 * 1024**3)
     program.ready()
     program.until(lambda: program.app.inspector._panel is not None)
     if not panel:
@@ -183,7 +183,7 @@ def test_what_was_free_is_looked_at_as_long_as_the_engine_lives(
         looks.append(time.monotonic())
         return 19 * 1024**3, 24 * 1024**3
 
-    engine.host_memory = look
+    engine.memory.host_memory = look
     program.ready()
     program.until(lambda: program.app.inspector._panel is not None)
     program.app.window.toggle_inspector()

@@ -1,8 +1,8 @@
 """Pictures of what goes wrong, with a real model: ``python -m tests.helpers.trouble_shots FOLDER``.
 
-A prompt that was stopped while it was read, a file that can't be sent, an engine that was killed
-in the middle of a reply, the same with its last lines and with large text, several notices. Run
-under a virtual or a real screen, or with ``QT_QPA_PLATFORM=offscreen``.
+A prompt that was stopped while it was read, a file that can't be sent, an engine that hangs in the
+middle of a reply and one that was killed there, the same with its last lines and with large text,
+several notices. Run under a virtual or a real screen, or with ``QT_QPA_PLATFORM=offscreen``.
 """
 
 from __future__ import annotations
@@ -45,6 +45,20 @@ def _shoot_all(shooter: Shooter, program: Application, folder: Path) -> None:
     shooter.pause(1.0)
     shooter.shoot("3-refused-file")
     window.chat.composer.set_attachments(())
+
+    program.chats.new_chat()
+    program.context.send(QUESTION)
+    shooter.until(lambda: runner.live is not None and len(runner.live.text) > 200)
+    assert engine.state.pid is not None
+    os.kill(engine.state.pid, signal.SIGSTOP)
+    program.controller.stop()
+    shooter.until(lambda: engine.state.silent_s > 0)
+    shooter.shoot("4-silent")
+    engine.end()
+    shooter.until(lambda: engine.state.status == "lost")
+    shooter.shoot("4-silent-ended")
+    program.models.reload()
+    shooter.until(lambda: engine.state.status == "ready")
 
     program.chats.new_chat()
     program.context.send(QUESTION)

@@ -51,3 +51,24 @@ def test_while_a_turn_runs_figures_of_the_one_before_are_named(session: Session)
     assert view.first_token is not None
     after = (view.decode.earlier, view.prefill.earlier, view.first_token.earlier)
     assert after == (False,) * 3
+
+
+def test_a_rate_without_tokens_for_some_seconds_is_held_up(session: Session) -> None:
+    session.turn_started(prompt_tokens=500, reused_tokens=100, new_tokens=400)
+    session.held_up()  # a long prompt: there is no rate yet
+    view = speed_view(session)
+    assert view is not None
+    assert (view.decode.live, view.decode.held_up) == (False, False)
+    session.tokens(40, 55.0)
+    view = speed_view(session)
+    assert view is not None
+    assert (view.decode.live, view.decode.held_up) == (True, False)
+    session.held_up()
+    view = speed_view(session)
+    assert view is not None
+    assert (view.decode.live, view.decode.held_up) == (True, True)
+    assert view.decode.measured == 55.0
+    session.tokens(41, 50.0)
+    view = speed_view(session)
+    assert view is not None
+    assert (view.decode.live, view.decode.held_up) == (True, False)

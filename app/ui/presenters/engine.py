@@ -67,7 +67,7 @@ class EnginePresenter(QObject):
         self.notices.load_wanted.connect(self.load)
         self.notices.reload_wanted.connect(self.reload)
         engine.settle_with(self._settled)
-        engine.host_memory = _main_memory
+        engine.memory.host_memory = _main_memory
         engine.state_changed.connect(self._on_state)
         engine.message.connect(self._on_message)
         engine.notice.connect(self.notices.say)
@@ -294,6 +294,7 @@ class EnginePresenter(QObject):
         window.actions_by_key["unload_model"].setEnabled(state.model is not None)
         window.chat.composer.set_unavailable(*self._why_not(shown))
         window.chat.composer.set_elsewhere(elsewhere(state))
+        self.notices.tell_silence(state)
         if state.status == "lost":
             self.notices.tell_loss(state)
 

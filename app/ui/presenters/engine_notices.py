@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["LOSS_NOTICE", "EngineNotices"]
 
 LOSS_NOTICE = "engine-lost"
+_SILENT = "engine-silent"
 _LOAD_FAILED = "load-failed"
 _OTHER_MODEL = "other-model"
 _CHOOSE = "choose"  # another model, from the list
@@ -55,6 +56,7 @@ class EngineNotices(QObject):
         self._look = look
         self.path: str | None = None  # the model that is loaded or was asked for last
         self.previous: str | None = None  # the model that gave way to the one being loaded
+        self._silent_s = 0.0  # as it was told last
         self._offered: str | None = None  # the model of the chat on screen
         self._notices.chosen.connect(self._on_choice)
 
@@ -86,6 +88,23 @@ class EngineNotices(QObject):
         self._notices.show_notice(
             Notice(LOSS_NOTICE, sentence, "error", state.detail, self._ways_out())
         )
+
+    def tell_silence(self, state: EngineState) -> None:
+        """Say that the engine was told to stop and gives no sign; take that back when it does."""
+        before, self._silent_s = self._silent_s, state.silent_s
+        if state.silent_s == before:
+            return
+        if not state.silent_s:
+            self._notices.remove_notice(_SILENT)
+            return
+        text = self.tr(
+            "The engine does not answer: it was told to stop and has given no sign since. "
+            "One long step may keep it busy."
+        )
+        if state.status in {"prefill", "decode"}:
+            text += " " + self.tr("If you end it, the reply stays as far as it came.")
+        choices = (Choice("end", self.tr("End it"), "primary"), Choice("wait", self.tr("Wait")))
+        self._notices.show_notice(Notice(_SILENT, text, "warning", choices=choices, closable=False))
 
     def tell_problem(self, sentence: str) -> None:
         """Say why a file was not even tried."""
@@ -139,6 +158,13 @@ class EngineNotices(QObject):
         if notice == _OTHER_MODEL and self._offered is not None:
             self._notices.remove_notice(notice)
             self.load_wanted.emit(self._offered)
+            return
+        if notice == _SILENT:
+            self._notices.remove_notice(notice)
+            if choice == "end":
+                self._engine.end()
+            else:
+                self._engine.wait()
             return
         if notice == _LOAD_FAILED and choice == _CHOOSE:
             self._window.open_picker()  # the notice stays until something is loaded

@@ -122,12 +122,14 @@ def _engine_segment(state: EngineState) -> Segment:
         "decode": _tr("Engine running"),
         "lost": _tr("Engine lost"),
     }
-    text = short = words[state.status]
+    text = short = _tr("Engine does not answer") if state.silent_s else words[state.status]
     if state.pid is not None:
         text = f"{text} · pid {state.pid}"
     if state.status == "measuring":
         short = _tr("Measuring")
     severity: Severity = "error" if state.status == "lost" else "info"
+    if state.silent_s:
+        severity = "warning"
     return Segment(text, state.sentence, severity, short)
 
 

@@ -144,3 +144,29 @@ def test_a_kill_is_not_laid_on_memory_that_was_free(
     else:
         assert "the system does that when memory runs out" in recovery.sentence
         assert "Use a smaller context" in recovery.advice
+
+
+@pytest.mark.parametrize(
+    ("phase", "free_gib", "may_take_gib", "oom_kills", "from_outside"),
+    [
+        ("prefill", 19, 1, None, True),
+        ("tune", 19, 2, None, True),
+        ("prefill", 5, 4, None, False),  # it may have taken what was free
+        ("prefill", 5, 4, 0, True),  # but the kernel ended nothing
+        ("decode", 19, 0, 1, False),
+        ("load", 19, 0, 0, True),
+        ("load", 19, 0, None, False),
+        ("load", 1, 0, 0, False),  # what ends processes need not be the kernel
+    ],
+)
+def test_a_kill_while_memory_is_taken_is_judged_by_what_may_have_been_taken(
+    phase: Phase, free_gib: int, may_take_gib: int, oom_kills: int | None, from_outside: bool
+) -> None:
+    end = WorkerEnd(
+        -signal.SIGKILL,
+        phase,
+        memory=(free_gib * GIB, 24 * GIB),
+        may_take_bytes=may_take_gib * GIB,
+        oom_kills=oom_kills,
+    )
+    assert end.ended_from_outside is from_outside

@@ -70,3 +70,17 @@ def test_an_equal_rate_is_not_drawn_again(
     meter.set_view(RateView(31.2, 31, 35, 76, "all-VRAM ceiling", formula="another"))
     QApplication.processEvents()
     assert paints.seen == {}  # type: ignore[attr-defined]
+
+
+def test_a_rate_of_a_reply_that_stands_still_is_not_one_of_now(
+    themes: ThemeManager, show: Callable[[QWidget], None]
+) -> None:
+    meter = RateMeter(themes, "Decode", "free")
+    show(meter)
+    meter.set_view(RateView(measured=21.4, live=True))
+    assert meter.unit() == "tok/s, now"
+    meter.set_view(RateView(measured=21.4, live=True, held_up=True))
+    assert meter.unit() == "tok/s, so far"
+    assert "no token has come for some seconds" in meter.explanation()[0]
+    meter.set_view(RateView(measured=21.4))
+    assert meter.unit() == "tok/s"
