@@ -5,14 +5,14 @@ Nothing is erased: a deleted message is hidden, and a branch that was left can b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from app.data.records import Deletion, Message
 from app.ui.chat_state import Opened
-from app.ui.reply_runner import ReplyRunner
+from app.ui.reply_runner import FinishedReply, ReplyRunner
 from app.ui.store_bridge import StoreBridge
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class ChatBranches(QObject):
         self._store = store
         self._runner = runner
         self._opened = opened
+        self._taken_back: tuple[str, ...] = ()  # replies that are being stopped
+        runner.finished.connect(self._on_finished)
 
     def switch(self, message_id: str, step: int) -> None:
         """Show the version so many places after a message's own, if there is one."""
@@ -100,13 +102,41 @@ class ChatBranches(QObject):
         )
 
     def show_again(self, conversation_id: str, leaf_id: str) -> None:
-        """Show a branch again that was left; the one that is shown now stays beside it."""
-        if self._runner.conversation_id == conversation_id:
-            self._runner.stop()
-        self._show_branch(conversation_id, leaf_id)
+        """Show a branch again that was left; the one that is shown now stays beside it.
 
-    def _show_branch(self, conversation_id: str, message_id: str) -> None:
-        self._store.do(
-            lambda store: store.select_branch(message_id),
-            lambda _: self.changed.emit(conversation_id),
-        )
+        A reply that never got a word does not: there is nothing in it to go back to.
+        """
+        opened = self._opened()
+        taken_back: tuple[str, ...] = ()
+        if self._runner.conversation_id == conversation_id:
+            self._taken_back = self._runner.message_ids
+            self._runner.stop()
+        elif opened is not None and opened.conversation.id == conversation_id:
+            taken_back = tuple(last.id for last in opened.path[-1:] if last.id != leaf_id)
+        self._show_branch(conversation_id, leaf_id, taken_back)
+
+    @Slot(object)
+    def _on_finished(self, finished: FinishedReply) -> None:
+        taken_back, self._taken_back = self._taken_back, ()
+        if taken_back:
+            self._store.do(
+                lambda store: _drop_empty(store, taken_back),
+                lambda _: self.changed.emit(finished.conversation_id),
+            )
+
+    def _show_branch(
+        self, conversation_id: str, message_id: str, taken_back: Sequence[str] = ()
+    ) -> None:
+        def work(store: ConversationStore) -> None:
+            store.select_branch(message_id)
+            _drop_empty(store, taken_back)
+
+        self._store.do(work, lambda _: self.changed.emit(conversation_id))
+
+
+def _drop_empty(store: ConversationStore, message_ids: Sequence[str]) -> None:
+    """Hide those of the replies that have no word; in the store's thread."""
+    for message_id in message_ids:
+        reply = store.message(message_id)
+        if reply is not None and reply.role == "assistant" and not (reply.text or reply.reasoning):
+            store.delete_message(message_id)

@@ -10,6 +10,7 @@ import pytest
 
 from app.data.conversations import ConversationStore
 from app.data.records import Message
+from app.engine.protocol import PromptFit
 from gguf_tools.plan import make_plan
 from inspector.speed import speed_view
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
@@ -136,6 +137,109 @@ def test_the_gauge_tells_what_of_a_chat_is_in_the_cache(open_program: Open, tiny
     program.until(lambda: cached() is None)
     program.app.models.reload()
     program.until(lambda: cached() == 0)
+
+
+def test_a_draft_before_which_messages_leave_is_told_as_it_will_be_sent(
+    open_program: Open, tiny: Path
+) -> None:
+    """Of what leaves only that is named which leaves now; the gauge reads what the engine reads."""
+    program = open_program()
+    program.app.settings.set_load_values(str(tiny), {"n_ctx": 256})
+    program.app.models.load(str(tiny))
+    program.ready()
+    context, controller = program.app.context, program.app.controller
+    composer, gauge = program.app.window.chat.composer, program.app.window.header.gauge
+    controller.set_chat_values(None, None, {"max_tokens": 32})
+
+    def said() -> str:
+        bar = program.app.window.chat.overflow.bar
+        return "" if bar is None else bar.text
+
+    def draft(text: str) -> None:
+        composer.set_text(text)
+        program.until(lambda: context._is_checked)
+
+    for _ in range(12):  # until messages leave that are not the first to do so
+        draft("word " * 10)
+        if said() and controller.events:
+            break
+        program.answered_chat("word " * 10)
+        program.settle()
+    before = controller.events[-1]
+    told = said()
+    assert told.endswith("leave the model's memory: room for a reply of 32 tokens is kept.")
+    figures = composer.figures_text()
+    assert figures.startswith("Draft ")
+
+    read: list[tuple[int, str]] = []
+    sent: list[PromptFit] = []
+
+    def look(_message_id: str) -> None:
+        live = controller.runner.live
+        if live is not None and live.waiting and gauge._use is not None:
+            read.append((gauge._use.used_tokens, composer.figures_text()))
+
+    controller.runner.started.connect(lambda _chat, fit: sent.append(fit))
+    controller.runner.changed.connect(look)
+    program.answered_chat("word " * 10)
+    program.until(lambda: controller.events[-1].id != before.id)
+    fit = sent[0]
+    assert fit.dropped[: len(before.dropped)] == before.dropped
+    assert len(fit.leaving) == len(fit.dropped) - len(before.dropped)
+    assert told.startswith(
+        f"With this message the {len(fit.leaving)} oldest ones ({fit.leaving_tokens} tokens) leave "
+    )
+    assert 0 < fit.leaving_tokens < fit.dropped_tokens
+    share = round(100 * fit.prompt_tokens / 256)
+    assert figures.endswith(f" tokens · context after sending {share} %")
+    assert read
+    assert {tokens for tokens, _figures in read} == {fit.prompt_tokens}
+    assert share <= 50
+
+
+def test_a_full_chat_has_no_figure_of_what_is_never_sent(
+    open_program: Open, tmp_path: Path
+) -> None:
+    endless = TinyModel(script=tuple(f" word{i}" for i in range(400)))
+    tiny = write_tiny_model(tmp_path / "Endless-F32.gguf", endless)
+    program = open_program()
+    program.app.settings.set_load_values(str(tiny), {"n_ctx": 256})
+    program.app.models.load(str(tiny))
+    program.ready()
+    composer, gauge = program.app.window.chat.composer, program.app.window.header.gauge
+    program.answered_chat("Hello")
+    program.until(lambda: gauge._use is not None and gauge._use.used_tokens == 256)
+    program.until(lambda: composer.figures_text() == "Draft 0 tokens")
+    composer.set_text("word")
+    program.until(lambda: composer.figures_text() != "Draft 0 tokens")
+    program.until(lambda: program.app.context._is_checked)
+    assert composer.figures_text() == "Draft 4 tokens · context after sending 5 %"
+
+
+def test_another_chats_turn_takes_the_cache_on_gauge_and_panel(
+    open_program: Open, tiny: Path
+) -> None:
+    program = open_program(tiny).ready()
+    gauge, controller = program.app.window.header.gauge, program.app.controller
+    session = program.app.inspector.session
+    first = program.answered_chat("Hello")
+    program.until(lambda: session.has_evaluated)
+    program.app.chats.new_chat()
+    program.send("Another")
+    program.app.chats.open(first.id)  # while the other is answered, or just after
+    program.until(lambda: controller.path[0].conversation_id == first.id)
+    program.until(lambda: not controller.runner.is_running)
+    program.until(lambda: gauge._use is not None and gauge._use.cached_tokens == 0)
+
+    def told() -> tuple[str, str]:
+        view = program.app.inspector._view
+        assert view is not None
+        (basis,) = [p.basis for p in view.budgets[0].segments if p.kind == "kv_used"]
+        return basis, view.notice
+
+    program.until(lambda: told()[0] == "planned")
+    assert told()[1].startswith("Not in the cache yet: ")
+    assert "They are not in the cache yet" in gauge.toolTip()
 
 
 def test_full_context_is_never_more_than_full(open_program: Open, tmp_path: Path) -> None:

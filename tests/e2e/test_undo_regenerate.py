@@ -104,6 +104,46 @@ def test_one_that_is_still_written_is_stopped_and_kept(program: Program) -> None
     assert kept.text
 
 
+@pytest.mark.parametrize("is_stopped_first", [False, True])
+def test_one_without_a_word_leaves_no_version(
+    open_program: Open, tmp_path: Path, is_stopped_first: bool
+) -> None:
+    tiny = write_tiny_model(tmp_path / "tiny.gguf", TinyModel(script=(*STORY, "<|im_end|>")))
+    program = open_program()
+    program.app.settings.set_load_values(str(tiny), {"n_ctx": 4096, "n_batch": 32, "n_ubatch": 32})
+    program.app.models.load(str(tiny))
+    program.ready()
+    controller = program.app.controller
+    controller.set_chat_values(None, None, {"max_tokens": 8})
+    program.answered_chat("word " * 2000)
+    loaded: list[int] = []
+    program.app.models.load(str(tiny), then=lambda: loaded.append(1))  # it reads it all again
+    program.until(lambda: bool(loaded))
+    program.ready()
+    first, shown = _leaf(program), program.texts()
+    undo = program.app.window.actions_by_key["undo"]
+    controller.runner.started.connect(controller.stop)  # before its first token
+    program.app.window.actions_by_key["regenerate"].trigger()
+    if is_stopped_first:
+        program.until(lambda: _leaf(program) != first)
+        program.answered()
+    program.until(undo.isEnabled)
+    second = _leaf(program)
+    undo.trigger()
+    program.until(lambda: not controller.runner.is_running)
+    program.until(lambda: _leaf(program) == first)
+    program.settle()
+    program.settle()  # it is read again once it ended
+    kept = program.read(lambda store: store.message(second))
+    assert second != first
+    assert kept is not None
+    assert not kept.text
+    opened = controller.opened
+    assert opened is not None
+    assert first not in opened.forks
+    assert program.texts() == shown
+
+
 def test_an_answer_where_there_was_none_is_no_version_to_go_back_from(program: Program) -> None:
     controller = program.app.controller
     program.app.controller.branches.delete(_leaf(program))

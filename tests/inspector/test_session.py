@@ -73,6 +73,22 @@ def test_stopped_prompt_and_what_was_added_since_are_not_in_the_cache(plan_of: P
     assert not _holds_all(session)
 
 
+def test_another_chats_turn_takes_the_cache(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    record = loaded(session)
+    session.conversation([turn(record, prompt_tokens=900, reply_tokens=10)])
+    session.chat(910)
+    assert (session.has_evaluated, session.has_begun) == (True, True)
+    session.chat(910, 0)
+    assert (_holds_all(session), session.has_begun) == (False, False)
+    session.chat(910, 300)
+    assert not _holds_all(session)
+    session.turn_started(prompt_tokens=920, reused_tokens=0, new_tokens=920)
+    session.turn_finished(turn(record, prompt_tokens=920, reply_tokens=10))
+    assert _holds_all(session)
+
+
 def test_replies_at_once_take_room_until_they_end() -> None:
     session = Session()
     session.turn_started(prompt_tokens=216, reused_tokens=215, new_tokens=1)
