@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.ui.icons import IconKeeper, pixmap
 from app.ui.numbers import numbered
 from app.ui.shell.focus import hand_focus_on, return_focus
+from app.ui.shell.sentence_row import SentenceRow
 from app.ui.shell.views import Choice, Notice, Overflow, Severity
 from app.ui.theme import ThemeManager
 from inspector.widgets.flow import FlowLayout
@@ -74,16 +75,11 @@ class Bar(QFrame):
 
         self._top = QHBoxLayout()
         self._top.addWidget(self._sign, 0, Qt.AlignmentFlag.AlignTop)
-        self._top.addWidget(self._text, 1)
-        self._others = QPushButton(self)
-        self._others.setProperty("kind", "flat")
-        self._others.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._others.setToolTip(self.tr("There are other notices"))
-        # First: what is pressed may hide.
-        self._others.clicked.connect(lambda: return_focus(self._others))
-        self._others.clicked.connect(self.others_wanted)
-        self._others.hide()
-        self._top.addWidget(self._others, 0, Qt.AlignmentFlag.AlignTop)
+        # After the buttons or below the sentence, which needs the width in a narrow window.
+        self._has_buttons = bool(choices) or bool(details)
+        self._others = self._make_others()
+        self._row = SentenceRow(self._text, None if self._has_buttons else self._others)
+        self._top.addLayout(self._row, 1)
         self._buttons = QWidget(self)
         flow = FlowLayout(self._buttons)
         for choice in choices:
@@ -100,7 +96,9 @@ class Bar(QFrame):
         self._unfold.toggled.connect(self._show_details)
         flow.addWidget(self._unfold)
         self._unfold.setVisible(bool(details))
-        self._buttons.setVisible(bool(choices) or bool(details))
+        if self._has_buttons:
+            flow.addWidget(self._others)
+        self._buttons.setVisible(self._has_buttons)
         if closable:
             cross = QToolButton(self)
             cross.setProperty("kind", "flat")
@@ -129,7 +127,7 @@ class Bar(QFrame):
         return self._others.text()
 
     def set_others(self, words: str) -> None:
-        """Offer a way to other notices beside the sentence, or with no words none."""
+        """Offer a way to other notices, or with no words none."""
         if not words:
             hand_focus_on(self._others)
         self._others.setText(words)
@@ -140,8 +138,19 @@ class Bar(QFrame):
         return [
             button
             for button in self._buttons.findChildren(QPushButton)
-            if button is not self._unfold
+            if button not in {self._unfold, self._others}
         ]
+
+    def _make_others(self) -> QPushButton:
+        button = QPushButton(self)
+        button.setProperty("kind", "flat")
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.setToolTip(self.tr("There are other notices"))
+        # First: what is pressed may hide.
+        button.clicked.connect(lambda: return_focus(button))
+        button.clicked.connect(self.others_wanted)
+        button.hide()
+        return button
 
     @Slot(bool)
     def _show_details(self, shown: bool) -> None:
@@ -170,6 +179,7 @@ class Bar(QFrame):
         self._sign.setPixmap(pixmap(name, theme.css(token), theme.px(16), ratio=ratio))
         self._sign.setContentsMargins(0, theme.px(2), 0, 0)
         self._top.setSpacing(theme.px(9))
+        self._row.setSpacing(theme.px(9))
         self._column.setSpacing(theme.px(7))
         self._column.setContentsMargins(theme.px(11), theme.px(8), theme.px(9), theme.px(8))
         self._buttons.setContentsMargins(theme.px(25), 0, 0, 0)

@@ -207,3 +207,28 @@ def test_what_is_done_with_goes_by_itself(
     area.show_notice(Notice("transfer", "1 chat was added.", passing=True))
     area.clear_passing()
     assert area.notices() == ["failed", "fix"]
+
+
+@pytest.mark.parametrize("choices", [(), CHOICES])
+def test_a_sentence_has_the_width_whatever_waits_behind_it(
+    qtbot: QtBot, themes: ThemeManager, choices: tuple[Choice, ...]
+) -> None:
+    area = NoticeArea(themes)
+    qtbot.addWidget(area)
+    area.show_notice(Notice("one", "Said before.", "info", "", choices))
+    area.show_notice(Notice("two", "What a narrow window has to wrap. " * 4, "error", "", choices))
+    area.resize(354, 400)
+    area.show()
+    bar = area.bar("two")
+    assert bar.others == "1 more"
+    margins = bar.width() - bar._text.width()
+    alone = Bar(themes, "error", bar.text, choices, closable=True)
+    qtbot.addWidget(alone)
+    alone.resize(bar.size())
+    alone.show()
+    assert margins == alone.width() - alone._text.width()
+    assert bar._others.mapTo(bar, bar._others.rect().topLeft()).y() >= bar._text.geometry().bottom()
+    assert [button.text() for button in bar.buttons()] == [choice.text for choice in choices]
+    area.remove_notice("one")
+    assert bar.others == ""
+    assert bar._buttons.isVisible() == bool(choices)
