@@ -241,6 +241,33 @@ def test_stop_ends_it_and_keeps_what_is_known(
     assert "cancelled" in [v.status for v in compare.record.variants]
 
 
+def test_stop_before_anything_ran_leaves_the_run_before(
+    open_program: Open, variants: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = open_program().ready()
+    compare = program.app.compare
+    _open(program, variants[:2], quality=False)
+    _run(program)
+    before = compare.record
+    shown = compare.page._cards[0].text.toPlainText()
+    assert before is not None
+    assert shown
+    begin = VariantRun.load
+
+    def stopped(run: VariantRun) -> None:
+        compare.run.stop()
+        begin(run)
+
+    monkeypatch.setattr(VariantRun, "load", stopped)
+    _run(program)
+    assert compare.record is before
+    assert compare.page._cards[0].text.toPlainText() == shown
+    assert compare.page.table.isVisible()
+    assert compare.page.said() == "Stopped before anything was known; this is the run before."
+    compare.kept.list_all()
+    program.until(lambda: len(compare.page._earlier) == 1)
+
+
 def test_close_in_the_middle_leaves_no_engine(open_program: Open, variants: list[str]) -> None:
     program = open_program().ready()
     _open(program, variants)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.compare.views import SetupView
 from app.ui.elide import ElidedButton, ElidedLabel
+from app.ui.second_click import SecondClick
 from app.ui.theme import ThemeManager
 from app.ui.wrapping import WrappingRow
 
@@ -100,10 +101,11 @@ class SetupCard(QFrame):
         self.progress.setRange(0, 1000)
         self.run = QPushButton(self.tr("Run"), self)
         self.run.setProperty("kind", "primary")
-        self.run.clicked.connect(self._on_run)
+        self.run.clicked.connect(self._on_run_clicked)
         self.stop = QPushButton(self.tr("Stop"), self)
         self.stop.setProperty("kind", "ink")
-        self.stop.clicked.connect(self.stop_wanted)
+        self.stop.clicked.connect(self._on_stop_clicked)
+        self._second_click = SecondClick()
         self._row = QHBoxLayout(first)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.addWidget(self.options)
@@ -126,6 +128,8 @@ class SetupCard(QFrame):
 
     def set_view(self, view: SetupView) -> None:
         """Show what will be run, or how far it is."""
+        if view.is_running and not self._view.is_running:
+            self._second_click.begin()
         self._view = view
         self.options.setText(view.options)
         self._share_row()
@@ -165,6 +169,17 @@ class SetupCard(QFrame):
     @Slot()
     def _on_run(self) -> None:
         self.run_wanted.emit(self.prompt.toPlainText().strip())
+
+    @Slot()
+    def _on_run_clicked(self) -> None:
+        if not self._second_click.is_due:
+            self._on_run()
+
+    @Slot()
+    def _on_stop_clicked(self) -> None:
+        if not self._second_click.is_due:
+            self._second_click.begin()  # of a stop that takes no time
+            self.stop_wanted.emit()
 
     @Slot()
     def _fit(self) -> None:

@@ -21,6 +21,7 @@ from app.ui.downloads.views import DownloadAction, DownloadView
 from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper
 from app.ui.look import set_look
+from app.ui.second_click import SecondClick
 from app.ui.theme import ThemeManager
 
 __all__ = ["DownloadQueue", "DownloadRow"]
@@ -51,6 +52,8 @@ class DownloadRow(QWidget):
         self._themes = themes
         self._view = view
         self._buttons: dict[DownloadAction, QPushButton] = {}
+        self._second_click = SecondClick()
+        self._come: frozenset[DownloadAction] = frozenset()  # with what is shown now
         self._title = ElidedLabel("", self, Qt.TextElideMode.ElideMiddle)
         self._title.setProperty("kind", "strong")
         self._where = ElidedLabel("", self)
@@ -92,6 +95,9 @@ class DownloadRow(QWidget):
     def show_view(self, view: DownloadView) -> None:
         """Show how far it is now."""
         told = self._view.state != view.state
+        if view.actions != self._view.actions:
+            self._come = frozenset(view.actions) - frozenset(self._view.actions)
+            self._second_click.begin()
         self._view = view
         self._title.setText(view.title)
         self._where.setText(view.repository)
@@ -124,9 +130,14 @@ class DownloadRow(QWidget):
             button.setToolTip(texts[action])
             button.setAccessibleName(texts[action])
             IconKeeper(button, self._themes, _ICONS[action], "dim", 16)
-        button.clicked.connect(lambda _checked=False: self.chosen.emit(self._view.key, action))
+        button.clicked.connect(lambda _checked=False: self._on_clicked(action))
         self._buttons[action] = button
         return button
+
+    def _on_clicked(self, action: DownloadAction) -> None:
+        # Pause turns into resume below the pointer; what was there before is meant in any case.
+        if not (action in self._come and self._second_click.is_due):
+            self.chosen.emit(self._view.key, action)
 
     @Slot()
     def _apply_theme(self) -> None:

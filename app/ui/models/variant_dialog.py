@@ -110,6 +110,9 @@ class VariantDialog(QDialog):
         buttons = DialogButtons(self)
         self.start = buttons.main(self.tr("Make it"))
         self.start.clicked.connect(self._on_start)
+        kept = self.start.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # or a second click on it meets Close in its place
+        self.start.setSizePolicy(kept)
         self.stop = buttons.other(self.tr("Stop"))
         self.stop.clicked.connect(self.cancel_requested)
         self.close_button = buttons.close_button()

@@ -26,7 +26,7 @@ from app.ui.presenters.compare_again import (
     run_offer,
 )
 from app.ui.presenters.compare_dialogs import ask_options, ask_variants
-from app.ui.presenters.compare_kept import KeptComparisons
+from app.ui.presenters.compare_kept import KeptComparisons, is_nothing
 from app.ui.presenters.compare_report import write_report
 from app.ui.presenters.compare_results import CompareResults
 from app.ui.presenters.compare_run import CompareRun
@@ -67,6 +67,7 @@ class ComparePresenter(QObject):
         self._themes = themes
         self.wish = read_wish(state)
         self._problem = ""
+        self._before: ComparisonRecord | None = None  # what stood there when the run began
         self.run = CompareRun(state, paths, self)
         self.page = ComparePage(themes, window)
         self._results = CompareResults(self.page, self)
@@ -274,6 +275,7 @@ class ComparePresenter(QObject):
 
     def _start(self, request: CompareRequest) -> None:
         self.page.say("")
+        self._before = self.record
         self._results.forget()
         endpoints = tuple(self._settings.get("rpc"))
         self.run.start(request, opener(self._state, endpoints or None))
@@ -309,6 +311,11 @@ class ComparePresenter(QObject):
     @Slot(object)
     def _on_done(self, record: ComparisonRecord) -> None:
         self.kept.keep(record)
+        before = self._before
+        nothing = is_nothing(record) and not any(self.run.answers.values())
+        if before is not None and nothing and not is_nothing(before):
+            self._set_record(before)
+            self.page.say(self.tr("Stopped before anything was known; this is the run before."))
         self._show()
 
     @Slot(object)

@@ -11,7 +11,15 @@ from app.ui.compare.page import ComparePage
 from app.ui.presenters.compare_views import earlier_views
 from inspector.compare.records import ComparisonRecord
 
-__all__ = ["KeptComparisons"]
+__all__ = ["KeptComparisons", "is_nothing"]
+
+
+def is_nothing(record: ComparisonRecord) -> bool:
+    """Tell whether no variant was begun, or all were stopped before they had said anything."""
+    return all(
+        variant.status in {"waiting", "cancelled"} and not variant.answer
+        for variant in record.variants
+    )
 
 
 class KeptComparisons(QObject):
@@ -41,7 +49,7 @@ class KeptComparisons(QObject):
     def keep(self, record: ComparisonRecord) -> None:
         """Keep a run, unless nothing of it was done."""
         try:
-            if any(variant.status != "cancelled" for variant in record.variants):
+            if not is_nothing(record):
                 self._kept.keep(record)
         except OSError as error:
             text = self.tr("The comparison can't be kept: {0}.")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QTextCursor
 from PySide6.QtWidgets import (
-    QApplication,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -19,6 +18,7 @@ from app.ui.elide import ElidedLabel
 from app.ui.icons import IconKeeper
 from app.ui.look import set_look
 from app.ui.numbers import grouped
+from app.ui.second_click import SecondClick
 from app.ui.send_keys import SendKey, line_hint, send_name
 from app.ui.shell.bars import Bar
 from app.ui.shell.chip_row import ChipRow
@@ -62,7 +62,7 @@ class Composer(QFrame):
         self.setAcceptDrops(True)
         self._themes = themes
         self._generating = False
-        self._since_stop = QElapsedTimer()
+        self._second_click = SecondClick()
         self._unavailable: tuple[str, str] | None = None
         self._blocked = False
         self._elsewhere = ""
@@ -155,7 +155,7 @@ class Composer(QFrame):
     def set_generating(self, generating: bool) -> None:
         """Turn Send into Stop while a reply is written."""
         if generating and not self._generating:
-            self._since_stop.start()
+            self._second_click.begin()
         self._generating = generating
         self._refresh()
 
@@ -263,10 +263,11 @@ class Composer(QFrame):
     @Slot()
     def _on_send_clicked(self) -> None:
         return_focus(self._send)
+        if self._second_click.is_due:
+            return
         if self._generating:
-            # The second click of a double click on Send is not meant for the Stop in its place.
-            if self._since_stop.elapsed() >= QApplication.doubleClickInterval():
-                self.stop_requested.emit()
+            self._second_click.begin()  # of a stop that takes no time
+            self.stop_requested.emit()
         else:
             self._on_send_pressed()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.ui.compare.chooser import VariantsDialog
@@ -24,6 +25,14 @@ from app.ui.compare.views import (
     VariantChoice,
 )
 from app.ui.theme import ThemeManager
+
+
+@pytest.fixture(autouse=True)
+def double_click_interval(qapp: QApplication) -> Iterator[None]:
+    """Tests may change it; the next one finds it as it was."""
+    before_ms = QApplication.doubleClickInterval()
+    yield
+    QApplication.setDoubleClickInterval(before_ms)
 
 
 @pytest.fixture
@@ -132,11 +141,37 @@ def test_run_and_stop_by_keyboard(qtbot: QtBot, page: ComparePage) -> None:
     )
     assert setup.run.isHidden()
     assert setup.progress.value() == 250
+    QApplication.setDoubleClickInterval(0)
     with qtbot.waitSignal(setup.stop_wanted):
         setup.stop.click()
     setup.set_view(SetupView(options="", how="", can_run=True, problem="Choose others."))
     assert not setup.run.isEnabled()
     assert setup._problem.text() == "Choose others."
+
+
+def test_many_clicks_on_run_do_not_stop(qtbot: QtBot, page: ComparePage) -> None:
+    QApplication.setDoubleClickInterval(60_000)
+    setup, left = page.setup, Qt.MouseButton.LeftButton
+    idle = SetupView(options="", how="", can_run=True)
+    setup.set_view(idle)
+    begun: list[str] = []
+    setup.run_wanted.connect(begun.append)
+    setup.run_wanted.connect(lambda: setup.set_view(SetupView(options="", how="", is_running=True)))
+    QTest.mouseClick(setup.run, left)
+    with qtbot.assertNotEmitted(setup.stop_wanted):
+        for _ in range(5):
+            setup.set_view(SetupView(options="", how="", is_running=True, progress=0.1))
+            QTest.mouseClick(setup.stop, left)
+    setup.stop_wanted.connect(lambda: setup.set_view(idle))
+    QApplication.setDoubleClickInterval(0)
+    with qtbot.waitSignal(setup.stop_wanted):
+        QTest.mouseClick(setup.stop, left)
+    QApplication.setDoubleClickInterval(60_000)
+    QTest.mouseClick(setup.run, left)  # the second one of a double click on Stop
+    assert len(begun) == 1
+    QApplication.setDoubleClickInterval(0)
+    QTest.mouseClick(setup.run, left)
+    assert len(begun) == 2
 
 
 def test_places_are_shown_as_text_not_as_markup(page: ComparePage) -> None:

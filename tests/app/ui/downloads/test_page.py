@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from app.ui.downloads.page import GetModelsPage
 from app.ui.downloads.views import (
@@ -157,6 +158,30 @@ def test_messages_stand_in_for_lists(qtbot: Any, page: GetModelsPage) -> None:
     assert chosen == ["again"]
     page.set_results(RESULTS)
     assert page.results.isVisible()
+
+
+def test_a_double_click_on_pause_does_not_resume(qtbot: Any, page: GetModelsPage) -> None:
+    before_ms = QApplication.doubleClickInterval()
+    running = DownloadView("a", "M Q4_0", "o/m", "running", 0.4, "1 of 2", ("pause", "remove"))
+    paused = replace(running, state="paused", actions=("resume", "remove"))
+    page.queue.set_downloads((running,))
+    row = page.queue.row("a")
+    assert row is not None
+    pressed: list[str] = []
+    page.download_chosen.connect(lambda _key, action: pressed.append(action))
+    page.download_chosen.connect(lambda *_: page.queue.set_downloads((paused,)))
+    try:
+        QApplication.setDoubleClickInterval(60_000)
+        QTest.mouseClick(row.button("pause"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(row.button("resume"), Qt.MouseButton.LeftButton)
+        assert pressed == ["pause"]
+        QTest.mouseClick(row.button("remove"), Qt.MouseButton.LeftButton)  # it was there before
+        assert pressed == ["pause", "remove"]
+        QApplication.setDoubleClickInterval(0)
+        QTest.mouseClick(row.button("resume"), Qt.MouseButton.LeftButton)
+        assert pressed == ["pause", "remove", "resume"]
+    finally:
+        QApplication.setDoubleClickInterval(before_ms)
 
 
 def test_downloads_have_the_buttons_of_their_state(qtbot: Any, page: GetModelsPage) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.models.details import DetailsDialog
@@ -121,7 +121,17 @@ def test_quantised_weights_have_to_be_agreed_to(qtbot: QtBot, dialog: VariantDia
 
 def test_while_it_is_made_nothing_can_be_changed(qtbot: QtBot, dialog: VariantDialog) -> None:
     dialog.set_options(OPTIONS, NAMES)
+
+    def place(button: QWidget) -> QRect:
+        return QRect(button.mapTo(dialog, QPoint(0, 0)), button.size())
+
+    places = (place(dialog.close_button), place(dialog.start))
     dialog.set_progress(0.4)
+    QGuiApplication.processEvents()
+    assert not dialog.start.isVisible()
+    # Nothing comes below the pointer that a second click on it could meet.
+    assert abs(place(dialog.close_button).left() - places[0].left()) <= 1
+    assert not place(dialog.stop).intersects(places[1])
     assert dialog.progress.value() == 400
     assert not any(w.isEnabled() for w in (dialog.table, dialog.target, dialog.imatrix))
     assert dialog.start.isHidden()

@@ -130,6 +130,24 @@ def test_a_double_click_on_send_does_not_stop(qtbot: QtBot, composer: Composer) 
         QTest.mouseClick(send_button(composer), Qt.MouseButton.LeftButton)
 
 
+def test_a_double_click_on_stop_does_not_send(qtbot: QtBot, composer: Composer) -> None:
+    QApplication.setDoubleClickInterval(0)
+    composer.set_text("a draft for later")
+    composer.set_generating(True)
+    composer.stop_requested.connect(lambda: composer.set_generating(False))
+    button, left = send_button(composer), Qt.MouseButton.LeftButton
+    with qtbot.waitSignal(composer.stop_requested):
+        QTest.mouseClick(button, left)
+    assert button.text() == "Send"
+    QApplication.setDoubleClickInterval(60_000)
+    with qtbot.assertNotEmitted(composer.send_requested):
+        QTest.mouseDClick(button, left)
+        QTest.mouseRelease(button, left)
+    QApplication.setDoubleClickInterval(0)
+    with qtbot.waitSignal(composer.send_requested):
+        QTest.mouseClick(button, left)
+
+
 def test_files_chosen_in_the_dialog_are_attached(qtbot: QtBot, composer: Composer) -> None:
     composer._attach.click()
     dialog = composer.findChild(QFileDialog)
