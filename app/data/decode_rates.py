@@ -27,6 +27,7 @@ __all__ = ["DecodeRates"]
 
 _MOST_SAMPLES: Final = 48
 _MOST_GROUPS: Final = 48
+_MUCH_SLOWER: Final = 64.0
 
 
 class _Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +36,9 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     The fit is that of when they were kept. ``runs`` replies or benchmarks gave them, those whose
     rates are forgotten by now included. ``bytes_per_token`` is what a token read with an empty
     cache, ``bandwidth_bytes_per_s`` what the processor's memory was taken to give, which the fit
-    is relative to (0: kept by a version that did not note it).
+    is relative to (0: kept by a version that did not note it); ``reading`` are the shares of the
+    likely seconds, without and for the cache, that reading alone takes: 1 where memory holds the
+    model back, less where its arithmetic does.
     """
 
     model: str
@@ -48,6 +51,7 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1
     bytes_per_token: int = 0
     bandwidth_bytes_per_s: float = 0.0
+    reading: tuple[float, float] = (0.0, 0.0)
 
     @property
     def busy(self) -> bool:
@@ -138,6 +142,7 @@ class DecodeRates:
             runs=runs,
             bytes_per_token=_size(bare),
             bandwidth_bytes_per_s=bare.machine.cpu.bandwidth_bytes_per_s or 0.0,
+            reading=_reading(bare),
         )
         self._state.set_blob(self._name, msgspec.json.encode([*others, group]))
         return True
@@ -184,21 +189,54 @@ class DecodeRates:
 
 
 def _at_bandwidth(plan: Plan, group: _Group) -> tuple[float, float]:
-    """Return a group's factors for a plan whose memory may be taken to give more by now.
+    """Return a group's factors for a plan whose memory is taken to give more or less.
 
     What was measured are seconds. A bandwidth that is known better afterwards raises the ceiling
-    and makes no run faster, so the plan's parts are scaled as at the bandwidth of then.
+    and makes no run faster, so the plan's parts are scaled as at the bandwidth of then. Where the
+    plan's memory gives less, as for a model that no cache of the processor holds, what arithmetic
+    cost the measured one is no more than what reading costs this one; but no better than likely.
     """
-    then, host = group.bandwidth_bytes_per_s, plan.machine.cpu
-    if group.devices or not then or (host.bandwidth_bytes_per_s or 0.0) <= then:
-        return group.weights, group.cache
-    before = replace(plan, machine=replace(plan.machine, cpu=host.with_bandwidth(then)))
+    then, now = group.bandwidth_bytes_per_s, plan.machine.cpu.bandwidth_bytes_per_s or 0.0
+    factors = (group.weights, group.cache)
+    if group.devices or not then or not now or now == then:
+        return factors
+    if now < then:
+        slower = (max(share * then / now, 1.0) for share in group.reading)
+        weights, cache = (
+            min(factor, max(factor / times, 1.0))
+            for factor, times in zip(factors, slower, strict=True)
+        )
+        return weights, cache
     depth = max(plan.decode.depth, 1)
-    slower, now = likely_parts(before, depth), likely_parts(plan, depth)
-    if slower is None or now is None:
-        return group.weights, group.cache
-    weights, cache = (old / new if new else 1.0 for old, new in zip(slower, now, strict=True))
-    return group.weights * weights, group.cache * cache
+    before, parts = likely_parts(_with_bandwidth(plan, then), depth), likely_parts(plan, depth)
+    if before is None or parts is None:
+        return factors
+    weights, cache = (
+        factor * old / new if new else factor
+        for factor, old, new in zip(factors, before, parts, strict=True)
+    )
+    return weights, cache
+
+
+def _reading(plan: Plan) -> tuple[float, float]:
+    """Return the shares of the likely seconds of both parts that reading alone takes, 0 to 1."""
+    now, depth = plan.machine.cpu.bandwidth_bytes_per_s, max(plan.decode.depth, 1)
+    if not now:
+        return 0.0, 0.0
+    parts = likely_parts(plan, depth)
+    read = likely_parts(_with_bandwidth(plan, now / _MUCH_SLOWER), depth)  # nothing else counts
+    if parts is None or read is None:
+        return 0.0, 0.0
+    weights, cache = (
+        min(slow / _MUCH_SLOWER / own, 1.0) if own else 0.0
+        for slow, own in zip(read, parts, strict=True)
+    )
+    return weights, cache
+
+
+def _with_bandwidth(plan: Plan, bytes_per_s: float) -> Plan:
+    cpu = plan.machine.cpu.with_bandwidth(bytes_per_s)
+    return replace(plan, machine=replace(plan.machine, cpu=cpu))
 
 
 def _devices(plan: Plan) -> str:
