@@ -27,6 +27,7 @@ from app.ui.dialogs.sizes import open_size
 from app.ui.elide import ElidedLabel
 from app.ui.models.variant_table import VariantTable
 from app.ui.models.views import VariantOption
+from app.ui.second_click import SecondClick
 from app.ui.theme import ThemeManager
 
 __all__ = ["VariantDialog"]
@@ -110,11 +111,9 @@ class VariantDialog(QDialog):
         buttons = DialogButtons(self)
         self.start = buttons.main(self.tr("Make it"))
         self.start.clicked.connect(self._on_start)
-        kept = self.start.sizePolicy()
-        kept.setRetainSizeWhenHidden(True)  # or a second click on it meets Close in its place
-        self.start.setSizePolicy(kept)
         self.stop = buttons.other(self.tr("Stop"))
-        self.stop.clicked.connect(self.cancel_requested)
+        self.stop.clicked.connect(self._on_stop)
+        self._second_click = SecondClick()  # one button stands where the other one did
         self.close_button = buttons.close_button()
         foot = QHBoxLayout()
         foot.setSpacing(theme.px(8))
@@ -161,6 +160,8 @@ class VariantDialog(QDialog):
 
     def set_progress(self, share: float | None) -> None:
         """Show how far the work is (0 to 1), or that none runs."""
+        if share is not None and not self._is_running:
+            self._second_click.begin()
         self._is_running = share is not None
         self.progress.setVisible(self._is_running)
         self.stop.setVisible(self._is_running)
@@ -203,7 +204,15 @@ class VariantDialog(QDialog):
         self.imatrix_changed.emit(self.imatrix.text().strip())
 
     @Slot()
+    def _on_stop(self) -> None:
+        if not self._second_click.is_due:
+            self._second_click.begin()  # of a stop that takes no time
+            self.cancel_requested.emit()
+
+    @Slot()
     def _on_start(self) -> None:
+        if self._second_click.is_due:
+            return
         chosen = self.table.chosen()
         if chosen is not None:
             self.start_requested.emit(

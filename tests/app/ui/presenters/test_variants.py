@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.data.state import StateFile
@@ -18,6 +19,15 @@ from app.ui.theme import ThemeManager
 from gguf_tools.facts import read_facts
 from tests.helpers.shape_gguf import ShapeModel
 from tests.helpers.tiny_gguf import write_tiny_model
+
+
+@pytest.fixture(autouse=True)
+def no_double_clicks(qapp: QApplication) -> Iterator[None]:
+    """Clicks of a test follow each other faster than a person's who means each of them."""
+    before_ms = QApplication.doubleClickInterval()
+    QApplication.setDoubleClickInterval(0)
+    yield
+    QApplication.setDoubleClickInterval(before_ms)
 
 
 @pytest.fixture
