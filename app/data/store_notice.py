@@ -14,7 +14,7 @@ from app.data.migrations import current_version, version_text
 __all__ = ["NoticeKind", "StoreNotice", "in_memory_notice", "in_use_sentence", "too_new_sentence"]
 
 NoticeKind: TypeAlias = Literal["full", "read_only", "unreadable", "too_new", "in_use", "recovered"]
-_Cause: TypeAlias = Literal["full", "read_only", "busy", "unreadable"]
+_Cause: TypeAlias = Literal["full", "read_only", "no_folder", "busy", "unreadable"]
 
 _IN_MEMORY: dict[_Cause, tuple[NoticeKind, str]] = {
     "full": (
@@ -28,6 +28,13 @@ _IN_MEMORY: dict[_Cause, tuple[NoticeKind, str]] = {
         "read_only",
         (
             "Chats can't be saved because {folder} can't be written: they are kept in memory"
+            " and will be lost when Plimsoll closes."
+        ),
+    ),
+    "no_folder": (
+        "unreadable",
+        (
+            "Nothing can be kept because {folder} is not a folder: chats and drafts stay in memory"
             " and will be lost when Plimsoll closes."
         ),
     ),
@@ -71,6 +78,8 @@ def _cause(error: Exception) -> _Cause:
     if isinstance(error, OSError):
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return "full"
+        if error.errno in {errno.EEXIST, errno.ENOTDIR}:
+            return "no_folder"
         return (
             "read_only" if error.errno in {errno.EROFS, errno.EACCES, errno.EPERM} else "unreadable"
         )

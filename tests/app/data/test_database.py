@@ -224,6 +224,10 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert store.in_memory
     assert store.notice is not None
     assert store.notice.kind == "unreadable"
+    assert store.notice.sentence == (
+        f"Nothing can be kept because {tmp_path / 'file'} is not a folder: chats and drafts stay"
+        " in memory and will be lost when Plimsoll closes."
+    )
     chat = make_chat(store)
     assert len(store.path(chat.id)) == 3
     assert not store.retry()
