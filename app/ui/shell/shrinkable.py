@@ -49,11 +49,25 @@ class Shrinkable(QScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Ask for another height when lines are wrapped at another width."""
         super().resizeEvent(event)
+        self._need_bar()
         if event.size().width() != event.oldSize().width():
             self.updateGeometry()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Ask for another height when the content changes."""
         if watched is self._content and event.type() == QEvent.Type.LayoutRequest:
+            self._need_bar()
             self.updateGeometry()
         return super().eventFilter(watched, event)
+
+    def _need_bar(self) -> None:
+        """Have a scroll bar only where something is scrolled.
+
+        Qt asks how high the content would be beside one: where a line wraps there that does not
+        without, the bar comes although there is room, and so makes what it is for.
+        """
+        fits = self.height() >= self.content_height()
+        off, needed = Qt.ScrollBarPolicy.ScrollBarAlwaysOff, Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        wanted = off if fits else needed
+        if self.verticalScrollBarPolicy() != wanted:
+            self.setVerticalScrollBarPolicy(wanted)
