@@ -53,6 +53,7 @@ NEVER_ONE: Final[dict[str, tuple[str, ...]]] = {
     "inspector/panel.py": ("… tokens",),
     "inspector/panel_text.py": ("is reached at … tokens",),
     "inspector/planner_bars.py": ("× … tokens",),
+    "inspector/planner_reasons.py": ("… tokens",),
     "inspector/planner_report.py": ("is full at … tokens",),
     "inspector/planner_words.py": ("… tokens", "/… layers"),
     "inspector/widgets/plots/growth.py": ("budget ends at … tokens", "context ends at … tokens"),
@@ -68,7 +69,7 @@ NEVER_ONE: Final[dict[str, tuple[str, ...]]] = {
     "app/ui/presenters/compare_again.py": ("need … variants", "to read … tokens"),
     "inspector/batching.py": ("… replies", "… tokens"),  # tokens a step: with decimals
     "inspector/findings.py": ("… threads",),
-    "inspector/speed.py": ("… threads",),
+    "inspector/causes.py": ("… threads",),
     "app/data/hub/client.py": ("in … seconds",),
     # Measured with a decimal.
     "app/data/probe.py": ("uses … processor cores", "use … processor cores"),
