@@ -91,7 +91,12 @@ def test_who_wants_to_be_asked_is_asked_before_turns_are_left_out(
     assert controller.path == before
     assert not controller.runner.is_running
     assert _said(program).startswith("With this message the ")
-    assert _said(program).endswith("the model's memory: room for a reply of 16 tokens is kept.")
+    told = _said(program).partition(" Your edit waits: ")
+    assert told[0].endswith("the model's memory: room for a reply of 16 tokens is kept.")
+    assert bool(told[2]) == (begin is _edit)
+    if begin is _edit:  # its beginning and no more
+        assert told[2].startswith("“word word ")
+        assert told[2].endswith("…”")
     assert program.app.window.chat.composer.text() == ""
 
     _press(program, "Send without them")

@@ -294,9 +294,9 @@ class ContextPresenter(QObject):
 
     def _offer(self, fit: PromptFit, *, blocked: bool, of_draft: bool = True) -> None:
         """Say what does not fit: the draft (``blocked``: it is not sent so), or a refused turn."""
-        overflow = overflow_of(
-            fit, self._engine.state.model, blocked=blocked, has_chat=bool(self._controller.path)
-        )
+        model, has_chat = self._engine.state.model, bool(self._controller.path)
+        edit = "" if of_draft else self._turns.new_text
+        overflow = overflow_of(fit, model, blocked=blocked, has_chat=has_chat, edit=edit)
         self._set_overflow(overflow, blocks=blocked and of_draft)
 
     @Slot(str)
@@ -343,6 +343,8 @@ class ContextPresenter(QObject):
     def _on_draft_changed(self) -> None:
         self._is_checked = self._is_wanted = False
         self._count_id = self._draft_measure_id = 0  # what is on its way is of another draft
+        if self._window.chat.composer.edit.document().isEmpty():
+            self._draft.counted(0)  # it was sent: its figures would be added to what is read
         self._timer.start()
 
     def _on_checked(self) -> None:

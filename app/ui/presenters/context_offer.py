@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QCoreApplication
 
 from app.engine.protocol import ModelInfo, PromptFit
@@ -10,13 +12,20 @@ from app.ui.shell.views import Choice, Overflow
 
 __all__ = ["overflow_of"]
 
+_EDIT_CHARS: Final = 160  # of an edit; it is there to be recognised
+
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("ContextPresenter", text)
 
 
 def overflow_of(
-    fit: PromptFit, model: ModelInfo | None, *, blocked: bool, has_chat: bool
+    fit: PromptFit,
+    model: ModelInfo | None,
+    *,
+    blocked: bool,
+    has_chat: bool,
+    edit: str = "",
 ) -> Overflow:
     """Return what stands above the composer.
 
@@ -25,6 +34,7 @@ def overflow_of(
         model: the loaded model, None if there is none.
         blocked: nothing is sent before the user has chosen.
         has_chat: there are messages that could be summarised.
+        edit: text of an edited message that is not sent before; its editor is closed already.
     """
     choices = []
     if fit.problem is None and blocked:
@@ -40,7 +50,14 @@ def overflow_of(
         choices.append(Choice("model", _tr("Choose another model")))
     if has_chat and fit.problem != "message_too_long":
         choices.append(Choice("summary", _tr("New chat with a summary")))
+    if edit and blocked:
+        sentence += " " + _tr("Your edit waits: “{0}”").format(_beginning(edit))
     return Overflow(sentence, tuple(choices), "error" if fit.problem else "warning")
+
+
+def _beginning(text: str) -> str:
+    words = " ".join(text[: 4 * _EDIT_CHARS].split())
+    return words if len(words) <= _EDIT_CHARS else words[:_EDIT_CHARS].rstrip() + "…"
 
 
 def _sentence(fit: PromptFit) -> str:

@@ -57,6 +57,11 @@ class TurnFits(QObject):
         """How the turn that is held back does not fit, None if there is none."""
         return self._fit
 
+    @property
+    def new_text(self) -> str:
+        """The text of an edit that is held back or measured, empty if it is none."""
+        return "" if self._turn is None else self._turn.new_text
+
     def measure(self, turn: WantedTurn, sent: Sent, start: Callable[[], None]) -> None:
         """Begin a turn, with ``start``, if it fits."""
         self.forget()

@@ -104,3 +104,14 @@ def test_what_leaves_is_counted(dropped: tuple[str, ...], tokens: int, text: str
     assert (found.text, found.severity) == (text, "warning")
     assert [choice.key for choice in found.choices] == ["summary"]
     assert _keys(fit, None) == ["send"]
+
+
+def test_an_edit_that_waits_is_shown() -> None:
+    found = overflow_of(TOO_LONG, None, blocked=True, has_chat=True, edit="And\n\nmore")
+    assert found.text.endswith(" Your edit waits: “And more”")
+    found = overflow_of(TOO_LONG, None, blocked=True, has_chat=True, edit="long " * 5000)
+    assert found.text.endswith(f" Your edit waits: “{('long ' * 32).rstrip()}…”")
+    found = overflow_of(TOO_LONG, None, blocked=True, has_chat=True, edit="a" * 5000)
+    assert found.text.endswith(f"“{'a' * 160}…”")
+    found = overflow_of(TOO_LONG, None, blocked=False, has_chat=True, edit="And more")
+    assert "And more" not in found.text
