@@ -15,7 +15,7 @@ TEXT = (
 )
 
 
-@pytest.mark.parametrize("width", range(380, 424, 4))
+@pytest.mark.parametrize("width", range(372, 412, 3))
 def test_no_bar_makes_itself_needed(qtbot: QtBot, themes: ThemeManager, width: int) -> None:
     page = QWidget()
     qtbot.addWidget(page)
@@ -23,11 +23,15 @@ def test_no_bar_makes_itself_needed(qtbot: QtBot, themes: ThemeManager, width: i
     room = Shrinkable(area)
     column = QVBoxLayout(page)
     column.setContentsMargins(0, 0, 0, 0)
+    area.setContentsMargins(16, 12, 16, 6)
     column.addWidget(room)
     column.addStretch(1)
     area.show_notice(Notice("store", TEXT, "error", "", (Choice("retry", "Try again"),)))
     page.resize(width, 600)
     page.show()
+    area.show_notice(Notice("more", "Another one."))
+    qtbot.wait(20)
+    area.remove_notice("more")
     qtbot.waitUntil(lambda: room.height() >= room.content_height())
     qtbot.waitUntil(lambda: not room.verticalScrollBar().isVisible())
     assert area.width() == width
