@@ -179,7 +179,7 @@ def _fit_words(variant: Variant, fit: VariantFit | None) -> str:
     if fit.verdict == "too_large":
         return f"needs {format_bytes(-left)} more"
     if fit.verdict == "tight" and left < 0:
-        return f"tight, up to {fit.held_tokens:,} tokens"
+        return f"tight, up to {counted(fit.held_tokens or 0, 'token')}"
     return f"{fit.verdict}, {format_bytes(left)} free"
 
 
