@@ -58,7 +58,6 @@ class InspectorPanel(QScrollArea):
         self._view: PanelView | None = None
         self._explains = False
         self._findings_first = False
-        self._shape: tuple[object, ...] = ()
         self._loader = PlotLoader(self)
         self.setObjectName("inspectorPanel")
         self.ground = "panel"  # of the window's right column; see `Pictured`
@@ -157,13 +156,10 @@ class InspectorPanel(QScrollArea):
         shown = [card for card in self.cards if not card.isHidden()]
         for card in shown:
             card.set_last(card is shown[-1])
-        shape = _shape(view)
-        if shape != self._shape:
-            self._shape = shape
-            self._lay_out()
+        self._lay_out()
 
     def _lay_out(self) -> None:
-        """Lay out now what has other rows than before.
+        """Lay out now what has other rows or lines than before; nothing, if there are none.
 
         Qt would do so level by level, and draw in between: rows set into the room of others, one
         on top of the other.
@@ -263,19 +259,6 @@ class InspectorPanel(QScrollArea):
         self._set_margins()
         self._column.setSpacing(theme.px(12))
         self.verticalScrollBar().setSingleStep(theme.px(24))
-
-
-def _shape(view: PanelView) -> tuple[object, ...]:
-    """Return what decides which rows there are."""
-    return (
-        tuple((len(budget.segments), budget.over_bytes > 0) for budget in view.budgets),
-        tuple((found.id, len(found.fixes)) for found in view.findings),
-        view.growth is None,
-        view.speed is None,
-        view.model is None,
-        view.recorded,
-        view.notice,
-    )
 
 
 def _layers_apart(view: PanelView) -> LayersView | None:

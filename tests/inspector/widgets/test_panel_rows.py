@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -42,3 +44,23 @@ def test_another_view_is_laid_out_before_it_is_drawn(
     for _ in range(6):
         QApplication.processEvents()
     assert layout_of(panel) == at_once
+
+
+def test_a_line_that_comes_has_its_room_at_once(qtbot: QtBot, themes: ThemeManager) -> None:
+    panel = InspectorPanel(themes)
+    qtbot.addWidget(panel)
+    view = SAMPLES["split"]
+    assert view.speed is not None
+    assert view.speed.draft_first_token is not None
+    without = replace(view, speed=replace(view.speed, draft_first_token=None))
+    panel.set_view(without)
+    panel.resize(392, 600)
+    panel.show()
+    qtbot.waitExposed(panel)
+    for _ in range(6):
+        QApplication.processEvents()
+    before = layout_of(panel)
+    panel.set_view(view)
+    rows, height, wanted = layout_of(panel)
+    assert rows == before[0]
+    assert height == wanted > before[1]
