@@ -88,6 +88,8 @@ class Rehearsal(QObject):
 
 def _draw(widget: QWidget) -> None:
     """Have a widget drawn, without what is in it, where nobody sees it."""
+    if widget.size().isEmpty():  # by a layout since: there is nothing to draw on
+        return
     ratio = widget.devicePixelRatioF()
     image = QImage(widget.size() * ratio, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)

@@ -74,7 +74,10 @@ def test_a_chat_without_its_model_shows_its_last_record(open_program: Open, tiny
     again.until(lambda: again.app.engine.state.status == "idle")
     again.until(lambda: again.app.inspector._panel is not None)
     # It is on screen since the start, and a model that is unloaded later changes no record of it.
+    turns = again.app.inspector._turns
+    again.until(lambda: turns._chat == chat.id)
     again.app.window.sidebar.new_chat_requested.emit()
+    again.until(lambda: turns._chat is None)  # the panel looks a moment later
     again.app.chats.open(chat.id)
     again.until(
         lambda: again.app.inspector._view is not None and view_of(again).state == "replayed"

@@ -131,6 +131,8 @@ class Bar(QFrame):
         if not words:
             hand_focus_on(self._others)
         self._others.setText(words)
+        said = self.tr("Other notices: {0}").format(words) if words else self.tr("Other notices")
+        self._others.setAccessibleName(said)
         self._others.setVisible(bool(words))
 
     def buttons(self) -> list[QPushButton]:
@@ -146,6 +148,7 @@ class Bar(QFrame):
         button.setProperty("kind", "flat")
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.setToolTip(self.tr("There are other notices"))
+        button.setAccessibleName(self.tr("Other notices"))
         # First: what is pressed may hide.
         button.clicked.connect(lambda: return_focus(button))
         button.clicked.connect(self.others_wanted)
