@@ -29,6 +29,7 @@ PHASES: Final = (
 """What the engine may be at; where it is stuck, nothing in it asks whether to go on."""
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
+_LOOK_S: Final = 0.01
 _PATIENCE_S: Final = 30.0  # what is stuck here goes on for a minute and more
 
 
@@ -59,9 +60,23 @@ def killed_parent(phase: str, model: Path, target: Path, wait_s: float, **more: 
         parent.send_signal(signal.SIGKILL)
         parent.wait()
         begun_s = time.monotonic()
-        _gone, alive = psutil.wait_procs(family, timeout=_PATIENCE_S)
+        while (alive := [item for item in family if not _has_ended(item)]) and (
+            time.monotonic() - begun_s < _PATIENCE_S
+        ):
+            time.sleep(_LOOK_S)
         took_s = time.monotonic() - begun_s
     for process in alive:
         process.kill()
     assert not alive, f"{phase}, after {wait_s:.3f} s: {alive} went on without a parent"
     return took_s
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    """Tell whether a process has ended, be it that nobody has asked for its exit code yet.
+
+    An orphan is left to the system's first process, and that of a container takes seconds to ask.
+    """
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
