@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import LOAD_LINE, Machine
+from gguf_tools.machine import Machine
 from gguf_tools.plan import Plan, make_plan
 from gguf_tools.pools import context_in_memory
 from gguf_tools.settings import LoadSettings
@@ -273,7 +273,7 @@ def _cause(plan: Plan, longest: int | None) -> Cause:
     """
     if longest is None:
         return "unknown"
-    if longest < _STEP or (not plan.fits and _full_of_weights(plan)):
+    if longest < _STEP:
         return "weights"
     trained = plan.facts.context_length or longest
     # The last step before the trained length counts as all of it: contexts come in steps.
@@ -285,15 +285,6 @@ def _cause(plan: Plan, longest: int | None) -> Cause:
     scores = 0 if settings.flash_attention else 4 * settings.prompt_tokens
     compute = mask + scores * (plan.facts.heads or 0)
     return "compute" if compute > cache else "cache"
-
-
-def _full_of_weights(plan: Plan) -> bool:
-    for pool in plan.pools:
-        members = [item for item in plan.memory.devices if item.device.memory_pool == pool.name]
-        bare = sum(item.weights_bytes + item.other_bytes for item in members)
-        if pool.total_bytes and bare + (pool.others_bytes or 0) > LOAD_LINE * pool.total_bytes:
-            return True
-    return False
 
 
 def _verdict(plan: Plan, cause: Cause, rates: Rates) -> VerdictKind:

@@ -12,6 +12,7 @@ from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import cpu_only
 from gguf_tools.plan import make_plan
 from gguf_tools.quants import cache_type
+from gguf_tools.rates import _shared_readers
 from gguf_tools.settings import LoadSettings, refusal
 from tests.helpers.families import FAMILIES
 
@@ -148,4 +149,6 @@ def test_shared_caches_of_another_kind(facts_of: Any) -> None:
     refused = refusal(one, LoadSettings())
     assert refused is not None
     assert "can't share this model's caches" in refused.text
+    # What can't be loaded is planned with each cache read by its own layer alone.
+    assert [_shared_readers(one, layer) for layer in range(one.layers)] == [0] * one.layers
     assert refusal(facts_of("own_and_shared_kv").shape, LoadSettings()) is None

@@ -18,6 +18,7 @@ from inspector.measured import (
     read_rate,
     samples_of,
     token_reads,
+    undisturbed,
 )
 from inspector.planned import step_point
 from tests.inspector.conftest import card, machine, stats
@@ -201,3 +202,15 @@ def test_a_rate_too_slow_to_tell_the_parts_apart(plan_of: PlanOf) -> None:
 def test_a_rate_below_one_token_a_second_is_a_measurement() -> None:
     slow = stats(reply_tokens=101, decode_s=200.0)
     assert samples_of(slow) == (DecodeSample(150, 2.0),)
+
+
+def test_rates_much_slower_than_others_at_like_depths_are_left_out(plan_of: PlanOf) -> None:
+    plan = plan_of(model=BIG, n_ctx=8192)
+    disturbed = [at(plan, depth, 2.0, 2.0) for depth in (500, 520)]
+    fresh = [at(plan, depth, 1.0, 1.0) for depth in (490, 510, 530)]
+    assert undisturbed(plan, disturbed, fresh) == ((), tuple(fresh))
+    assert undisturbed(plan, fresh, disturbed) == (tuple(fresh), ())
+    near = [at(plan, depth, 1.1, 1.1) for depth in (500, 520)]  # within what quiet runs differ by
+    assert undisturbed(plan, near, fresh) == (tuple(near), tuple(fresh))
+    deep = [at(plan, 8000, 2.0, 2.0)]  # of another depth: nothing is known about it
+    assert undisturbed(plan, deep, fresh) == (tuple(deep), tuple(fresh))

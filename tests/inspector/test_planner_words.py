@@ -132,6 +132,12 @@ def test_over_the_load_line() -> None:
     assert tight.verdict == "fits"
     assert half.verdict == "tight"
     assert [str(verdict(half)[0]), verdict(half)[1]] == ["Over the load line", "warning"]
+    # In memory as a whole, and over the line with the least context already.
+    least = row(box(), context=256)
+    assert least.free_bytes is not None
+    full = row(box(memory_bytes=24 * GIB - least.free_bytes + GIB // 8), context=256)
+    assert (full.verdict, full.plan.fits, full.cause) == ("tight", True, "weights")
+    assert str(verdict_detail(full)) == "even without a cache"
 
 
 def test_scores_end_a_context_without_flash_attention() -> None:
@@ -326,8 +332,8 @@ def test_what_was_measured_here_is_named_beside_the_share_of_the_ceiling() -> No
 
 
 def test_a_card_that_reads_faster_than_kernels_are_launched_says_so() -> None:
-    said = [
-        str(item)
-        for item in realistic_phrases(row(box(bandwidth_bytes_per_s=1e14, flops_per_s=1e18)))
-    ]
+    found = row(box(bandwidth_bytes_per_s=1e14, flops_per_s=1e18))
+    said = [str(item) for item in realistic_phrases(found)]
     assert said[1].endswith("% of the ceiling: launching its kernels holds it back (assumed).")
+    assert found.plan.prefill.held_by == "launches"
+    assert "launching kernels is its limit (assumed), about " in str(prefill_phrase(found))
