@@ -120,11 +120,7 @@ class Plan:
 
     @property
     def fitting_context(self) -> int | None:
-        """Return the longest context of a sequence that is told as fitting, None if unknown.
-
-        That is the longest below the load line, and where not even the weights are below it, the
-        longest that memory holds.
-        """
+        """Return `safe_context`, or `max_context` where the weights are over the line already."""
         return self.safe_context or self.max_context
 
     @property
@@ -210,17 +206,16 @@ def _max_context(
     Without flash attention scores grow with the context only until the feed-forward needs less
     than they do: below that a compute buffer shrinks no further.
     """
-    freed, settings = freed_bytes or {}, memory.settings
+    settings, current = memory.settings, memory.settings.context_sequence
     longest = longest_context(facts, memory, pools, below_line=below_line)
     if settings.flash_attention:
         return longest
-    current = settings.context_sequence
     for _ in range(_MOST_LOOKS):
         if not longest or longest >= current:
             break
         current = longest
         near = memory_plan(facts, replace(load, context=current * settings.streams), machine)
-        near_pools = pools_of(near, freed)
+        near_pools = pools_of(near, freed_bytes or {})
         rooms = (pool.headroom_bytes if below_line else pool.left_bytes for pool in near_pools)
         if all(room is None or room >= 0 for room in rooms):
             break
