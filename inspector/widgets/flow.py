@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtWidgets import QLayoutItem, QWidget
+
+from inspector.widgets.items_layout import ItemsLayout
 
 __all__ = ["FlowLayout"]
 
 
-class FlowLayout(QLayout):
+class FlowLayout(ItemsLayout):
     """Rows of items at their preferred sizes; a row that is full is continued below.
 
     With ``cuts_items`` it asks for no width: what is wider than the row is made as narrow as it.
@@ -19,33 +21,11 @@ class FlowLayout(QLayout):
     ) -> None:
         super().__init__(parent)
         self._cuts_items = cuts_items
-        self._items: list[QLayoutItem] = []
-        self.setContentsMargins(0, 0, 0, 0)
         self.setSpacing(spacing_px)
-
-    def addItem(self, item: QLayoutItem) -> None:
-        """Take an item at the end."""
-        self._items.append(item)
-
-    def count(self) -> int:
-        """Return how many items there are."""
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        """Return an item, or None past the end."""
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        """Give an item away."""
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
         """Return that it wants no more room than it needs."""
         return Qt.Orientation(0)
-
-    def hasHeightForWidth(self) -> bool:
-        """Return that the height follows from the width."""
-        return True
 
     def heightForWidth(self, width: int) -> int:
         """Return the height of all rows at a width."""

@@ -8,22 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.ui.transcript.items import MessageAction
-from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
-from tests.helpers.window import Program
+from tests.helpers.window import Program, twice_answered
 
 Open = Callable[..., Program]
-STORY = tuple(f" word{i}" for i in range(400))
 
 
 @pytest.fixture
 def program(open_program: Open, tmp_path: Path) -> Program:
-    """Two answered messages."""
-    model = TinyModel(script=(*STORY, "<|im_end|>"))
-    program = open_program(write_tiny_model(tmp_path / "tiny.gguf", model)).ready()
-    program.app.controller.set_chat_values(None, None, {"max_tokens": 8})
-    program.answered_chat("Hello")
-    program.answered_chat("More")
-    return program
+    return twice_answered(open_program, tmp_path)
 
 
 def _figures(program: Program, at: int) -> list[str]:

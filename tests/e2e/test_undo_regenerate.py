@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
-from tests.helpers.window import Program
+from tests.helpers.window import Program, twice_answered
 
 Open = Callable[..., Program]
 STORY = tuple(f" word{i}" for i in range(400))
@@ -18,13 +18,7 @@ STORY = tuple(f" word{i}" for i in range(400))
 
 @pytest.fixture
 def program(open_program: Open, tmp_path: Path) -> Program:
-    """Two answered messages."""
-    model = TinyModel(script=(*STORY, "<|im_end|>"))
-    program = open_program(write_tiny_model(tmp_path / "tiny.gguf", model)).ready()
-    program.app.controller.set_chat_values(None, None, {"max_tokens": 8})
-    program.answered_chat("Hello")
-    program.answered_chat("More")
-    return program
+    return twice_answered(open_program, tmp_path)
 
 
 def _leaf(program: Program) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
+from app.paths import Paths, starter_model
 from app.ui.application import Application
 
-__all__ = ["Shooter"]
+__all__ = ["Shooter", "shoot_in_both_themes"]
 
 
 class Shooter:
@@ -72,3 +75,26 @@ class Shooter:
         self.program.window.close()
         self.until(lambda: self.program.has_ended)
         self.program.release()
+
+
+def shoot_in_both_themes(shoot: Callable[[Shooter, Application, Path], None]) -> None:
+    """Take pictures of a program with the starter model, into the folder that is asked for.
+
+    ``shoot`` gets the shooter, the program and a folder of its own; once for each theme.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    app = QApplication(["plimsoll"])
+    for theme in ("dark", "light"):
+        with tempfile.TemporaryDirectory() as name:
+            paths = Paths(Path(name) / "data", Path(name) / "cache")
+            paths.make()
+            program = Application(paths, str(starter_model()))
+            program.preferences.set_value("theme", theme)
+            program.window.resize(1440, 900)
+            program.window.show()
+            shooter = Shooter(app, program, arguments.folder, theme)
+            shoot(shooter, program, Path(name))
+            shooter.end()

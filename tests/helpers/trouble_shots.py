@@ -7,18 +7,15 @@ several notices. Run under a virtual or a real screen, or with ``QT_QPA_PLATFORM
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
-import tempfile
 from pathlib import Path
 
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QPushButton
 
-from app.paths import Paths, starter_model
 from app.ui.application import Application
 from app.ui.shell.views import Notice
-from tests.helpers.shots import Shooter
+from tests.helpers.shots import Shooter, shoot_in_both_themes
 
 __all__ = ["main"]
 
@@ -85,22 +82,7 @@ def _shoot_all(shooter: Shooter, program: Application, folder: Path) -> None:
 
 def main() -> None:
     """Take all pictures in both themes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    app = QApplication(["plimsoll"])
-    for theme in ("dark", "light"):
-        with tempfile.TemporaryDirectory() as name:
-            paths = Paths(Path(name) / "data", Path(name) / "cache")
-            paths.make()
-            program = Application(paths, str(starter_model()))
-            program.preferences.set_value("theme", theme)
-            program.window.resize(1440, 900)
-            program.window.show()
-            shooter = Shooter(app, program, arguments.folder, theme)
-            _shoot_all(shooter, program, Path(name))
-            shooter.end()
+    shoot_in_both_themes(_shoot_all)
 
 
 if __name__ == "__main__":

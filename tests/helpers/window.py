@@ -15,8 +15,9 @@ from app.data.conversations import ConversationStore
 from app.data.records import Conversation
 from app.paths import Paths, default_paths
 from app.ui.application import Application
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
-__all__ = ["Program"]
+__all__ = ["Program", "twice_answered"]
 
 T = TypeVar("T")
 
@@ -102,6 +103,17 @@ class Program:
             self.app.window.close()
         self.app.release()
         self.app.deleteLater()
+
+
+def twice_answered(open_program: Callable[..., Program], folder: Path) -> Program:
+    """Return a program whose chat has two answered messages, eight tokens of a long story each."""
+    story = (f" word{i}" for i in range(400))
+    model = TinyModel(script=(*story, "<|im_end|>"))
+    program = open_program(write_tiny_model(folder / "tiny.gguf", model)).ready()
+    program.app.controller.set_chat_values(None, None, {"max_tokens": 8})
+    program.answered_chat("Hello")
+    program.answered_chat("More")
+    return program
 
 
 def _main() -> int:

@@ -6,21 +6,16 @@ that a change of the window should be looked at in.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from pathlib import Path
 
-from PySide6.QtWidgets import QApplication
-
-from app.paths import Paths, starter_model
 from app.ui.application import Application
 from app.ui.transcript.items import MessageAction
-from tests.helpers.shots import Shooter
+from tests.helpers.shots import Shooter, shoot_in_both_themes
 
 QUESTION = "How much memory does one token of KV cache take? Show the arithmetic in Python."
 
 
-def _shoot_all(shooter: Shooter, program: Application) -> None:
+def _shoot_all(shooter: Shooter, program: Application, _folder: Path) -> None:
     window, controller = program.window, program.controller
     shooter.until(lambda: program.engine.state.status == "loading")
     shooter.shoot("1-loading")
@@ -59,22 +54,7 @@ class _Nothing:
 
 def main() -> None:
     """Take all pictures in both themes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    app = QApplication(["plimsoll"])
-    for theme in ("dark", "light"):
-        with tempfile.TemporaryDirectory() as name:
-            paths = Paths(Path(name) / "data", Path(name) / "cache")
-            paths.make()
-            program = Application(paths, str(starter_model()))
-            program.preferences.set_value("theme", theme)
-            program.window.resize(1440, 900)
-            program.window.show()
-            shooter = Shooter(app, program, arguments.folder, theme)
-            _shoot_all(shooter, program)
-            shooter.end()
+    shoot_in_both_themes(_shoot_all)
 
 
 if __name__ == "__main__":

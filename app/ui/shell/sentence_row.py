@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtWidgets import QLabel, QLayout, QLayoutItem, QPushButton
+from PySide6.QtWidgets import QLabel, QLayoutItem, QPushButton
+
+from inspector.widgets.items_layout import ItemsLayout
 
 __all__ = ["SentenceRow"]
 
 
-class SentenceRow(QLayout):
+class SentenceRow(ItemsLayout):
     """Gives a sentence the whole width once it has to be wrapped.
 
     Without the button (hidden, or none) it is the sentence's alone.
@@ -16,36 +18,14 @@ class SentenceRow(QLayout):
 
     def __init__(self, sentence: QLabel, button: QPushButton | None = None) -> None:
         super().__init__()
-        self._items: list[QLayoutItem] = []
         self._sentence = sentence
-        self.setContentsMargins(0, 0, 0, 0)
         self.addWidget(sentence)
         if button is not None:
             self.addWidget(button)
 
-    def addItem(self, item: QLayoutItem) -> None:
-        """Take the sentence, and then the button."""
-        self._items.append(item)
-
-    def count(self) -> int:
-        """Return how many items there are."""
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        """Return an item, or None past the end."""
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        """Give an item away."""
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
     def expandingDirections(self) -> Qt.Orientation:
         """Return that it takes the width there is."""
         return Qt.Orientation.Horizontal
-
-    def hasHeightForWidth(self) -> bool:
-        """Return that the height follows from the width."""
-        return True
 
     def heightForWidth(self, width: int) -> int:
         """Return the height of both at a width in pixels."""
