@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -18,6 +19,9 @@ from tests.coverage import WATCH
 from tests.helpers.patience import PATIENCE_S
 from tests.helpers.patient_bot import PatientBot
 
+_OLD = 20
+"""Looks at the young objects between two looks at all."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     if WATCH is not None:
@@ -32,6 +36,18 @@ def paths(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     found = default_paths()
     found.make()
     return found
+
+
+@pytest.fixture(autouse=True)
+def collected_between_tests() -> Iterator[None]:
+    """Cycles are collected here, as the program does in the window's thread.
+
+    The interpreter would do so in whatever thread happens to make an object, and a widget of an
+    earlier test that is destroyed there ends the process.
+    """
+    gc.disable()
+    yield
+    gc.collect(2 if gc.get_count()[2] > _OLD else 1)
 
 
 @pytest.fixture

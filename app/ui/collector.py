@@ -1,7 +1,8 @@
 """Python's collector of reference cycles, held to moments between frames.
 
-By itself it runs wherever an object happens to be made, in any thread, and a full run looks at
-everything that lives: with this program's modules that stops the window for as long as ten frames.
+By itself it runs wherever an object happens to be made, in any thread, where it destroys widgets
+that only the window's thread may touch; and a full run looks at everything that lives: with this
+program's modules that stops the window for as long as ten frames.
 Here it runs from a timer of the window's thread, mostly over what is young. A full run that took
 long leaves what it found alive out of the next one (`gc.freeze`); while nobody looks, when the
 program is not in front, everything is gone through again.
@@ -42,6 +43,7 @@ class Collector(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._was_enabled = gc.isenabled()
         gc.disable()
         self._turn_s = sys.getswitchinterval()
         sys.setswitchinterval(_TURN_S)
@@ -57,12 +59,13 @@ class Collector(QObject):
         gc.freeze()
 
     def close(self) -> None:
-        """Give the work back to the interpreter."""
+        """Give the work back to the interpreter if it had it before."""
         if self._timer.isActive():
             self._timer.stop()
             sys.setswitchinterval(self._turn_s)
             gc.unfreeze()
-            gc.enable()
+            if self._was_enabled:
+                gc.enable()
 
     @Slot()
     def _look(self) -> None:

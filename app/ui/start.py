@@ -54,6 +54,9 @@ def show_window(
 
     program = Application(paths, model, settings=settings, engine=engine)
     program.window.show()
+    # What lives as long as the program need not be looked through again and again. The
+    # interpreter stays forbidden to collect: a thread that did would destroy widgets.
+    gc.freeze()
     return program
 
 
@@ -87,10 +90,6 @@ def run(model: str | None = None) -> int:
         return 0
     instance.listen()
     program = show_window(paths, model, *begin(paths))
-    # What lives as long as the program need not be looked through again and again.
-    gc.freeze()
-    gc.enable()
-    program.warm_up.finished.connect(gc.freeze)
 
     from app.ui.file_open import FileOpener
     from app.ui.signals import SignalQuitter

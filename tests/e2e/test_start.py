@@ -71,6 +71,7 @@ HEAVY = (
     "pypdf",
     "pyqtgraph",
     "sqlite3",
+    "statistics",
     "ziamath",
 )
 # What may still be read when a page or a dialog is opened for the first time.
@@ -152,6 +153,11 @@ def test_the_chat_that_was_open_last_comes_after_the_first_key(
 def test_processor_time_until_keys_are_taken_keeps_within_bounds(told: dict[str, Any]) -> None:
     """Generous: bytecode may be forbidden here, and other tests run beside this one."""
     assert told["input_cpu_s"] < 1.2
+
+
+def test_only_the_windows_thread_collects(told: dict[str, Any]) -> None:
+    """The interpreter would do so in any thread, and destroy widgets there."""
+    assert told["collects_by_itself"] is False
 
 
 def test_opening_a_page_later_reads_next_to_nothing(told: dict[str, Any]) -> None:

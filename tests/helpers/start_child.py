@@ -46,8 +46,6 @@ def _main() -> int:
     instance.listen()
     program = show_window(paths, None, *begin(paths))
     told["shown_s"] = now()
-    gc.freeze()
-    gc.enable()
     # To the window and not to the composer: the key takes the same way as one of a keyboard.
     handle = program.window.windowHandle()
     for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
@@ -71,6 +69,7 @@ def _main() -> int:
 
     def settled() -> None:
         told["longest_slice_s"] = program.warm_up.longest_s
+        told["collects_by_itself"] = gc.isenabled()
         program.tuning.enabled = False
         here = program.controller.conversation
         told["shown_chat"] = None if here is None else here.id

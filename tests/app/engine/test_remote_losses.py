@@ -18,8 +18,10 @@ from tests.helpers.engine import chat, generate
 from tests.helpers.network import Network
 from tests.helpers.remote_engine import MIB, ROUNDING, Speaks, plan_of
 from tests.helpers.rpc_server import RpcServer, free_port, rpc_server
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
-WORDS = tuple(f" word{i}" for i in range(30))
+WORDS = tuple(f" word{i}" for i in range(400))
+"""A reply that lasts for seconds over a slow network: long enough to be cut in the middle."""
 
 
 # --- what does not fit
@@ -78,18 +80,20 @@ def test_nothing_fits(model: Path) -> None:
 # --- what goes away
 
 
-def test_a_device_that_disappears_in_mid_reply_is_named_and_done_without(model: Path) -> None:
+def test_a_device_that_disappears_in_mid_reply_is_named_and_done_without(tmp_path: Path) -> None:
+    shape = TinyModel(layers=6, script=(*WORDS, "<|im_end|>"), embedding=128, feed_forward=256)
+    model = write_tiny_model(tmp_path / "talks.gguf", shape)
     with rpc_server() as server:
         network = Network(server.endpoint, delay_s=0.005)
         with network, EngineClient(remotes=[network.endpoint]) as client:
-            client.load(str(model), LoadOptions(n_ctx=512))
+            client.load(str(model), LoadOptions(n_ctx=1024))
             request = generate(Speaks(client), chat("Hello"))
             text = ""
             with pytest.raises(WorkerDied) as caught:  # noqa: PT012 - which message it is at is open
                 for message in client.generate(request):
                     if isinstance(message, Chunk):
                         text += message.answer
-                        if text.count("word") == 5:
+                        if text.count("word") >= 5:  # several may come at once
                             network.cut()
             assert "".join(WORDS).startswith(text)
             assert text.count("word") >= 5

@@ -93,6 +93,7 @@ def test_what_is_kept_is_not_looked_at_again(collector: Collector) -> None:
 
 def test_everything_is_given_back(qtbot: QtBot) -> None:
     turn_s, frozen = sys.getswitchinterval(), gc.get_freeze_count()
+    gc.enable()
     collector = Collector()
     assert sys.getswitchinterval() < turn_s
     collector.keep()
@@ -101,3 +102,9 @@ def test_everything_is_given_back(qtbot: QtBot) -> None:
     assert gc.isenabled()
     assert gc.get_freeze_count() <= frozen
     assert sys.getswitchinterval() == pytest.approx(turn_s)
+
+
+def test_an_interpreter_that_did_not_collect_before_does_not_after(qtbot: QtBot) -> None:
+    gc.disable()
+    Collector().close()
+    assert not gc.isenabled()
