@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from inspector.records import TurnStats
 
 __all__ = ["LiveTurn"]
+
+_STRETCH_TOKENS: Final = 16  # over which a rate along a reply is taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,29 @@ class LiveTurn:
     branch_tokens: Mapping[int, int] = field(default_factory=dict)
     samples: tuple[tuple[int, float], ...] = ()  # as in `TurnStats`
     is_held_up: bool = False  # no token has come for some seconds
+
+    def written(self, reply_tokens: int, decode_per_s: float | None) -> LiveTurn:
+        """Return it with so many tokens of the first reply, at the rate they were written with."""
+        samples = self.samples
+        last = samples[-1][0] if samples else 1
+        # Wider as the reply grows, so that a long one has no more than can be told apart.
+        if decode_per_s and reply_tokens - last >= max(_STRETCH_TOKENS, last // 32):
+            samples = (*samples, (reply_tokens, (reply_tokens - 1) / decode_per_s))
+        return replace(
+            self,
+            read_tokens=self.new_tokens,
+            reply_tokens=reply_tokens,
+            decode_per_s=decode_per_s,
+            samples=samples,
+            is_held_up=False,
+        )
+
+    def beside(self, number: int, reply_tokens: int | None) -> LiveTurn:
+        """Return it with so many tokens of another reply; None: that one has left the cache."""
+        others = {key: count for key, count in self.branch_tokens.items() if key != number}
+        if reply_tokens is not None:
+            others[number] = reply_tokens
+        return replace(self, branch_tokens=others)
 
     @property
     def stats(self) -> TurnStats:

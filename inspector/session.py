@@ -20,7 +20,8 @@ milliseconds):
    ``Progress`` of a prefill: ``session.read(done_tokens)``; ``Chunk``: ``session.tokens(reply
    tokens, rate)``, of another reply at once ``session.branch(number, tokens)``, when no
    token has come for some seconds ``session.held_up()``; ``Done``:
-   ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn: ``session.turn_ended()``.
+   ``session.turn_finished(TurnRecord(…))``; ``Failed`` in a turn: ``session.turn_ended()``. Of a
+   chat that is not on screen just the same, with ``session.turn_is_elsewhere`` set.
 7. ``Measured`` of the draft: ``session.draft(new_tokens, reused_tokens)`` (the prompt's less the
    reusable ones, and those); ``session.draft(None)`` when there is no draft.
 8. ``session.engine_lost(sentence, detail)`` or ``session.unloaded()``.
@@ -50,7 +51,6 @@ __all__ = ["LiveTurn", "Session", "State", "replayed", "spread"]
 State: TypeAlias = Literal[
     "empty", "planned", "loading", "ready", "reading", "writing", "lost", "replay"
 ]
-_STRETCH_TOKENS = 16  # over which a rate along a reply is taken
 _LEAST_PREFILL_TOKENS = 16  # of fewer, a rate says more about fixed costs than about the machine
 
 
@@ -64,7 +64,7 @@ class Session:
     """See the module's docstring."""
 
     def __init__(self) -> None:
-        self.state: State = "empty"
+        self._state: State = "empty"
         self.plan: PlanRecord | None = None
         self.planner: Plan | None = None
         self.load: LoadRecord | None = None
@@ -74,7 +74,8 @@ class Session:
         self.turns: tuple[TurnRecord, ...] = ()
         self._comparable: tuple[tuple[TurnRecord, ...], str, tuple[TurnRecord, ...]] = ((), "", ())
         self._alone: TurnRecord | None = None  # the latest; it may stand in another version
-        self.live: LiveTurn | None = None
+        self.turn: LiveTurn | None = None  # that is running, of whichever chat
+        self.turn_is_elsewhere = False  # of a chat that is not on screen
         self.chat_tokens: int | None = None  # of the chat on screen by this model, if counted
         self.chat_cached_tokens: int | None = None  # of these in the cache, if not all
         self.draft_tokens: int | None = None
@@ -96,16 +97,16 @@ class Session:
         self.planner = plan
         self.plan = None if plan is None else plan_record(plan, settings)
         if self.state in {"empty", "planned", "lost"}:
-            self.state = "empty" if plan is None else "planned"
+            self._state = "empty" if plan is None else "planned"
             self.load = None
             self.loss = None
 
     def loading(self, before: MemorySample | None) -> None:
         """A load begins; ``before`` is what memory looked like."""
-        self.state = "loading"
+        self._state = "loading"
         self.load = None
         self.loss = None
-        self.live = None
+        self.turn = None
         self.chat_tokens = self.chat_cached_tokens = None
         self.peak_bytes = None
         self.before = before
@@ -114,16 +115,16 @@ class Session:
     def loaded(self, record: LoadRecord) -> None:
         """Take what the engine loaded, with the memory before and after."""
         self.load = record
-        self.state = "ready"
+        self._state = "ready"
         self.loss = None
         if record.after is not None:
             self.memory(record.after)
 
     def unloaded(self) -> None:
         """The model was freed; the plan stays."""
-        self.state = "empty" if self.plan is None else "planned"
+        self._state = "empty" if self.plan is None else "planned"
         self.load = None
-        self.live = None
+        self.turn = None
         self.chat_tokens = self.chat_cached_tokens = None
         self.peak_bytes = None
 
@@ -134,8 +135,8 @@ class Session:
         """
         self.loss_can_mend = can_mend
         self.loss = (sentence, detail)
-        self.live = None
-        self.state = "lost"
+        self.turn = None
+        self._state = "lost"
 
     # --- memory -----------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class Session:
         """
         self.sample = sample
         load = self.load
-        if load is not None and self.live is None and sample.private_bytes is not None:
+        if load is not None and self.turn is None and sample.private_bytes is not None:
             after = load.after
             if after is None or after.private_bytes is None:
                 self.load = msgspec.structs.replace(load, after=sample)
@@ -184,11 +185,12 @@ class Session:
         reuse_note: str | None = None,
     ) -> None:
         """A prompt is being read."""
-        self.state = "reading"
-        self.chat_tokens = self.chat_cached_tokens = None
-        self.draft_tokens = None
-        self.peak_bytes = None
-        self.live = LiveTurn(
+        self._state = "ready"
+        if not self.turn_is_elsewhere:
+            self.chat_tokens = self.chat_cached_tokens = None
+            self.draft_tokens = None
+            self.peak_bytes = None
+        self.turn = LiveTurn(
             prompt_tokens=prompt_tokens,
             reused_tokens=reused_tokens,
             new_tokens=new_tokens,
@@ -197,43 +199,26 @@ class Session:
 
     def read(self, done_tokens: int) -> None:
         """So many new tokens of the prompt are evaluated."""
-        if self.live is not None:
-            self.live = replace(self.live, read_tokens=done_tokens)
+        if self.turn is not None:
+            self.turn = replace(self.turn, read_tokens=done_tokens)
 
     def tokens(self, reply_tokens: int, decode_per_s: float | None = None) -> None:
         """The reply has so many tokens by now."""
-        if self.live is not None:
-            self.state = "writing"
-            samples = self.live.samples
-            last = samples[-1][0] if samples else 1
-            # Wider as the reply grows, so that a long one has no more than can be told apart.
-            if decode_per_s and reply_tokens - last >= max(_STRETCH_TOKENS, last // 32):
-                samples = (*samples, (reply_tokens, (reply_tokens - 1) / decode_per_s))
-            self.live = replace(
-                self.live,
-                read_tokens=self.live.new_tokens,
-                reply_tokens=reply_tokens,
-                decode_per_s=decode_per_s,
-                samples=samples,
-                is_held_up=False,
-            )
+        if self.turn is not None:
+            self.turn = self.turn.written(reply_tokens, decode_per_s)
 
     def held_up(self) -> None:
         """No token has come for some seconds: the rate so far is not that of now."""
-        if self.live is not None:
-            self.live = replace(self.live, is_held_up=True)
+        if self.turn is not None:
+            self.turn = replace(self.turn, is_held_up=True)
 
     def branch(self, number: int, reply_tokens: int | None) -> None:
         """Another reply of the turn has so many tokens; None: it has ended and left the cache."""
-        live = self.live
-        if live is not None:
-            others = {key: count for key, count in live.branch_tokens.items() if key != number}
-            if reply_tokens is not None:
-                others[number] = reply_tokens
-            self.live = replace(live, branch_tokens=others)
+        if self.turn is not None:
+            self.turn = self.turn.beside(number, reply_tokens)
 
     def turn_finished(self, turn: TurnRecord) -> None:
-        """A reply ended with its statistics."""
+        """A reply of the chat on screen ended with its statistics."""
         stats = msgspec.structs.replace(turn.stats, judged=self.judged_now(turn.stats))
         turn = msgspec.structs.replace(turn, stats=stats)
         self.turns = (*self.turns, turn)
@@ -243,12 +228,23 @@ class Session:
         self.turn_ended()
 
     def turn_ended(self) -> None:
-        """A turn ended without statistics."""
-        self.live = None
-        if self.state in {"reading", "writing"}:
-            self.state = "ready"
+        """A turn ended without statistics, or in a chat that is not on screen."""
+        self.turn = None
 
     # --- what follows -----------------------------------------------------------------------
+
+    @property
+    def live(self) -> LiveTurn | None:
+        """The turn of the chat on screen that is running."""
+        return None if self.turn_is_elsewhere else self.turn
+
+    @property
+    def state(self) -> State:
+        """What the engine does for the chat on screen."""
+        live = self.live
+        if live is None:
+            return self._state
+        return "writing" if live.reply_tokens else "reading"
 
     @property
     def settings(self) -> SettingsRecord | None:
@@ -381,5 +377,5 @@ def replayed(
     session.turns = tuple(turns)
     if turns:
         session.peak_bytes = turns[-1].stats.peak_bytes
-    session.state = "replay"
+    session._state = "replay"
     return session

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from app.data.hub.access import kept_token, token_path
 from app.data.hub.places import INCOMPLETE
@@ -103,6 +104,7 @@ def test_from_a_search_to_a_model_in_the_library(
     program.until(
         lambda: page.files.rows()[0].state == "here" or page.files.rows()[1].state == "here"
     )
+    program.qtbot.wait(QApplication.doubleClickInterval())  # or it is a second click of the first
     with program.qtbot.waitSignal(downloads.chat_requested) as asked:
         (item,) = items(program).values()
         row_widget = page.queue.row(item.job.id)

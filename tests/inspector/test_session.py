@@ -343,3 +343,21 @@ def test_what_is_kept_of_a_prediction_is_that_of_the_plan_at_its_depths(plan_of:
         assert judged is not None
         for depth in (prompt_tokens, stats.mean_depth_tokens, prompt_tokens + reply_tokens):
             assert as_judged(plan, judged).rate_at(depth) == plan.rate_at(depth)
+
+
+def test_a_turn_of_a_chat_that_is_not_on_screen_is_followed_and_not_shown() -> None:
+    session = Session()
+    session.conversation([turn()])
+    session.chat(120, 0)
+    session.turn_is_elsewhere = True
+    session.turn_started(prompt_tokens=100, reused_tokens=40, new_tokens=60)
+    session.tokens(5, 40.0)
+    seen = [(session.live is None, session.state, session.used_tokens)]
+    assert not session.has_evaluated
+    session.turn_is_elsewhere = False
+    seen.append((session.live is None, session.state, session.used_tokens))
+    session.turn_is_elsewhere = True
+    session.turn_ended()
+    session.turn_is_elsewhere = False
+    seen.append((session.live is None, session.state, session.used_tokens))
+    assert seen == [(True, "ready", 120), (False, "writing", 105), (True, "ready", 120)]

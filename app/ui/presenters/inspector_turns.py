@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.data.load_records import LoadRecords, turn_records
 from app.data.probe import busy_sentence
 from app.data.records import Message
-from app.engine.protocol import Chunk, Done, EngineMessage, Hello, Started
+from app.engine.protocol import Chunk, Done, EngineMessage, Failed, Hello, Started
 from app.engine.qt_client import EngineProcess
 from app.ui import tasks
 from app.ui.chat_controller import ChatController
@@ -60,6 +60,7 @@ class InspectorTurns(QObject):
         self._turns: tuple[TurnRecord, ...] = ()
         self._chat: str | None = None
         self._cached_chat: str | None = None  # whose tokens lie in the cache
+        self._running: Started | None = None
         self._may_replay = False
         # Told twice of each change; followed once, when the chat itself has been laid out.
         self._follow = QTimer(self)
@@ -80,37 +81,44 @@ class InspectorTurns(QObject):
         self._cached_chat = None
 
     def take(self, message: EngineMessage) -> None:
-        """Follow what the engine says of the chat on screen."""
-        if isinstance(message, Started) and message.conversation != self._cached_chat:
-            self._cached_chat = None  # another prompt is read over it
-        if not self._concerns_the_screen(message):
-            return
+        """Follow what the engine says of the turn that is running, of whichever chat."""
         if isinstance(message, Started):
-            self._session.busy = ""  # of this turn from here on
+            if message.conversation != self._cached_chat:
+                self._cached_chat = None  # another prompt is read over it
+            self._running = message
+        running, session = self._running, self._session
+        if running is None or isinstance(message, Hello) or message.id != running.id:
+            return
+        self._see_where()
+        if isinstance(message, Started) and not session.turn_is_elsewhere:
+            session.busy = ""  # of this turn from here on
             self._watched_s = -_WATCH_S
         if isinstance(message, Started) or (isinstance(message, Chunk) and message.reply == 0):
-            self._watch_others()
+            if not session.turn_is_elsewhere:
+                self._watch_others()
             self._held_up.start()
-        follow_turn(self._session, message, int(time.time() * 1000))
+        follow_turn(session, message, int(time.time() * 1000))
+        if isinstance(message, Done | Failed):
+            self._running = None
         if isinstance(message, Done):
             self._cached_chat = message.conversation if message.stats.has_read_all else None
             hello = self._engine.state.hello
-            if hello is not None and self._session.load is not None:
-                self._unlearnt = (self._session.load.at_ms, hello, message.stats)
+            if hello is not None and session.load is not None and not session.turn_is_elsewhere:
+                self._unlearnt = (session.load.at_ms, hello, message.stats)
                 self._learn()
         self.changed.emit()
+
+    def _see_where(self) -> None:
+        """Tell the session whether the chat of the turn that is running is on screen."""
+        here, running = self._controller.conversation, self._running
+        self._session.turn_is_elsewhere = running is not None and (
+            here is None or here.id != running.conversation
+        )
 
     @Slot()
     def _on_held_up(self) -> None:
         self._session.held_up()
         self.changed.emit()
-
-    def _concerns_the_screen(self, message: EngineMessage) -> bool:
-        here = self._controller.conversation
-        chat = getattr(message, "conversation", None)
-        if chat is not None:
-            return here is not None and here.id == chat
-        return self._controller.answering_here
 
     def _watch_others(self) -> None:
         """Look once in a while, in a thread, whether other programs use the processors."""
@@ -157,9 +165,13 @@ class InspectorTurns(QObject):
         path = self._controller.path
         if path is not self._path:
             self._path = path
-            self._turns = tuple(turn_records(path, self._loads))
+            ended = [message for message in path if message.state != "streaming"]
+            self._turns = tuple(turn_records(ended, self._loads))
         turns = self._turns
-        if self._session.live is None:
+        self._see_where()
+        here = self._controller.conversation
+        is_other = (None if here is None else here.id) != self._chat
+        if self._session.live is None or is_other:
             self._session.conversation(turns)
             self.changed.emit()
         self._replay_of(turns)

@@ -14,7 +14,7 @@ def follow_turn(session: Session, message: EngineMessage, at_ms: int) -> None:
 
     Args:
         session: of the model that is loaded.
-        message: of the chat on screen.
+        message: of the turn that is running; ``session`` knows whether its chat is on screen.
         at_ms: the time now, for the record of a turn that ended.
     """
     if isinstance(message, Started):
@@ -32,6 +32,8 @@ def follow_turn(session: Session, message: EngineMessage, at_ms: int) -> None:
         session.branch(message.reply, message.reply_tokens)
     elif isinstance(message, ReplyDone):
         session.branch(message.reply, None)  # the first one's tokens stay in the cache
+    elif isinstance(message, Failed) or (isinstance(message, Done) and session.turn_is_elsewhere):
+        session.turn_ended()
     elif isinstance(message, Done):
         session.turn_finished(
             TurnRecord(
@@ -42,5 +44,3 @@ def follow_turn(session: Session, message: EngineMessage, at_ms: int) -> None:
                 load=session.load,
             )
         )
-    elif isinstance(message, Failed):
-        session.turn_ended()
