@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from app.data.records import Attachment, Message
 from app.engine.protocol import ChatMessage, ChatPrompt, SamplingOptions
 from app.settings import by_scope
+from app.ui.give_way import giving_way
 
 __all__ = [
     "SYSTEM_ID",
@@ -56,7 +57,7 @@ def asked_messages(path: Sequence[Message], before: Asked) -> Asked:
     Any thread may call this.
     """
     made: dict[str, tuple[Message, ChatMessage]] = {}
-    for message in path:
+    for message in giving_way(path):
         old = before.get(message.id)
         if old is not None and old[0] is message:
             made[message.id] = old

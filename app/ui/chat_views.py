@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QCoreApplication
 
 from app.data.records import ContextEvent, Message, Siblings
+from app.ui.give_way import giving_way
 from app.ui.numbers import numbered
 from app.ui.transcript.items import AttachmentView, Figure, MessageView, NoticeAction, lines_of
 from inspector.records import TurnStats
@@ -294,7 +295,7 @@ def still_views(
     if before is not None and before.figures is figures:
         known = before.by_id
     made: dict[str, _Still] = {}
-    for message in path:
+    for message in giving_way(path):
         siblings, is_last = forks.get(message.id), message is path[-1]
         old = known.get(message.id)
         if (
