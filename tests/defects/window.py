@@ -84,4 +84,26 @@ DEFECTS: Final = (
         "            pass",
         _CHAT,
     ),
+    Defect(
+        "the interpreter collects in any thread",
+        "app/ui/start.py",
+        "    gc.freeze()\n    return program",
+        "    gc.freeze()\n    gc.enable()\n    return program",
+        ("tests/e2e/test_start.py",),
+    ),
+    Defect(
+        "the panel shows another chat's turn",
+        "inspector/session.py",
+        "return None if self.turn_is_elsewhere else self.turn",
+        "return self.turn",
+        ("tests/inspector/test_session.py",),
+    ),
+    Defect(
+        "a turn is not followed while its chat is not on screen",
+        "app/ui/presenters/inspector_turns.py",
+        "        running, session = self._running, self._session\n",
+        "        running, session = self._running, self._session\n"
+        "        if session.turn_is_elsewhere:\n            return\n",
+        ("tests/e2e/test_turn_elsewhere.py",),
+    ),
 )
