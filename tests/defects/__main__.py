@@ -85,7 +85,7 @@ def _tested(defect: Defect, copy: Path) -> _Outcome:
         path.write_text(sound, "utf-8")
     if code == _ALL_PASSED:
         return _Outcome(wrong="no test fails")
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", said, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - |$)", said, re.MULTILINE)
     if code != _SOME_FAILED or failed is None:
         return _Outcome(wrong="the tests could not be run:\n" + said[-2000:])
     # A test that is red anyway has not seen the defect.

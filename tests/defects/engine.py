@@ -66,14 +66,14 @@ DEFECTS: Final = (
         "app/engine/reply.py",
         "        if position >= self._n_ctx:",
         "        if position > self._n_ctx + 1:",
-        (_CONTRACT, "tests/app/engine/test_real_engine.py"),
+        ("tests/app/engine/test_real_memory.py",),
     ),
     Defect(
         "stop is not heard while a prompt is read",
         "app/engine/generation.py",
         "            if self._stopped():\n                return done",
         "            if False:\n                return done",
-        (_CONTRACT,),
+        ("tests/app/engine/test_generation.py",),
     ),
     Defect(
         "several replies have the same seed",

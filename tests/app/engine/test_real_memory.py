@@ -142,8 +142,13 @@ def test_a22_nothing_is_left_out_when_that_was_not_wanted(
     assert failed.fit.problem == "does_not_fit"
 
 
-def test_reply_that_fills_the_window_says_so(driver: BlockingDriver, tmp_path: Path) -> None:
-    load_tiny(driver, tmp_path, TinyModel(script=(*WORDS,)), LoadOptions(n_ctx=256))
+@pytest.mark.parametrize("architecture", ["llama", "mamba"])
+def test_reply_that_fills_the_window_says_so(
+    driver: BlockingDriver, tmp_path: Path, architecture: str
+) -> None:
+    """A recurrent model has no cells that run out, so llama.cpp would never refuse a token."""
+    model = TinyModel(architecture=architecture, script=(*WORDS,))  # type: ignore[arg-type]
+    load_tiny(driver, tmp_path, model, LoadOptions(n_ctx=256))
     _, _, done = answer_of(turn(driver, chat("Hello"), ignore_eos=True))
     assert done.stop == "context_full"
     assert done.stats.prompt_tokens + done.stats.reply_tokens == 257  # the last isn't evaluated
