@@ -246,9 +246,11 @@ _DRAFT_AT = 5  # the column of a draft model, where there is one
 def _as_text(plan: Plan) -> str:
     settings = plan.memory.settings
     chats = "1 chat" if settings.sequences == 1 else f"{settings.sequences} chats at once"
+    keys, values = settings.kv.type_k.name.lower(), settings.kv.type_v.name.lower()
+    cache = keys if keys == values else f"{keys} (keys) and {values} (values)"
     asked = (
-        f"context {settings.context:,} tokens, {chats}, KV cache in "
-        f"{settings.kv.type_k.name.lower()}, {counted(plan.layers_offloaded, 'layer')} offloaded"
+        f"context {settings.context:,} tokens, {chats}, KV cache in {cache}, "
+        f"{counted(plan.layers_offloaded, 'layer')} offloaded"
     )
     lines = [shown(f"{plan.facts.shown_name} on {plan.machine.name}"), f"  {asked}", ""]
     rows = [("", *_HEADS), *(_device_row(item) for item in plan.devices)]

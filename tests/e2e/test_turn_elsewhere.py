@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.data.records import Conversation
+from app.ui.transcript.items import MessageAction
 from inspector.session import Session
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
@@ -85,3 +88,43 @@ def test_its_end_is_seen_from_another_chat(chats: _Chats) -> None:
     chats.open(chats.written)
     program.until(lambda: [turn.conversation for turn in session.turns] == [chats.written.id])
     program.until(lambda: session.has_evaluated)
+
+
+def test_what_cannot_be_counted_meanwhile_is_not_told_as_nothing(chats: _Chats) -> None:
+    program = chats.program
+    controller, session = program.app.controller, program.app.inspector.session
+    gauge, composer = program.app.window.header.gauge, program.app.window.chat.composer
+    chats.open(chats.answered)
+    program.until(lambda: gauge._use is not None and gauge._use.used_tokens > 0)
+    program.app.chat._on_action(MessageAction("edit", controller.path[1].id, "What I say"))
+    program.until(lambda: program.texts() == ["Hello", "What I say"])
+    program.until(lambda: gauge._use is None)
+    assert controller.runner.is_running
+    program.until(lambda: composer.figures_text() == "Draft 0 tokens")
+    assert not session.has_evaluated
+    controller.stop()
+    program.until(lambda: gauge._use is not None and gauge._use.used_tokens > 0)
+    program.until(lambda: "context after sending" in composer.figures_text())
+
+
+def test_refusal_goes_when_the_chat_in_the_way_comes_on_screen(chats: _Chats) -> None:
+    program = chats.program
+    chats.open(chats.answered)
+    program.app.window.chat.composer.set_text("More")
+    program.app.window.chat.composer.send_requested.emit("More")
+    program.until(lambda: "refused" in program.notices())
+    chats.open(chats.written)
+    program.until(lambda: "refused" not in program.notices())
+    assert program.app.controller.runner.is_running
+
+
+def test_end_of_the_engine_is_said_once_and_with_what_helps(chats: _Chats) -> None:
+    program = chats.program
+    chats.open(chats.answered)
+    pid = program.app.engine.state.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    program.until(lambda: program.app.engine.state.status == "lost")
+    program.until(lambda: not program.app.controller.runner.is_running)
+    program.settle()
+    assert program.notices() == ["engine-lost"]

@@ -6,9 +6,10 @@ import itertools
 
 from PySide6.QtCore import QObject, Slot
 
-from app.data.records import Deletion
+from app.data.records import Conversation, Deletion
 from app.ui.chat_controller import ChatController
 from app.ui.main_window import MainWindow
+from app.ui.presenters.engine_notices import LOSS_NOTICE
 from app.ui.reply_runner import FinishedReply
 from app.ui.shell.views import Choice, Notice
 
@@ -31,10 +32,12 @@ class ChatNotices(QObject):
         self._deletions: dict[str, Deletion] = {}
         self._numbers = itertools.count()
         self._left: dict[str, tuple[str, str]] = {}  # conversation and leaf before, by token
+        self._elsewhere: str | None = None  # the chat whose reply was in the way
         controller.refused.connect(self.refuse)
         controller.asker.blocked.connect(self._on_blocked)
         controller.asker.answers_again.connect(self.forget_refusal)
         controller.reply_failed.connect(self._on_reply_failed)
+        controller.conversation_changed.connect(self._on_conversation)
         controller.branches.message_deleted.connect(self._on_deleted)
         controller.branches.branch_left.connect(self._on_left)
         self._notices.chosen.connect(self._on_choice)
@@ -45,6 +48,7 @@ class ChatNotices(QObject):
     @Slot(str)
     def refuse(self, sentence: str) -> None:
         """Say why something isn't done."""
+        self._elsewhere = None
         self._notices.show_notice(Notice(_REFUSED, sentence, "warning"))
 
     @Slot()
@@ -62,7 +66,15 @@ class ChatNotices(QObject):
             else self.tr("A reply is being written; stop it first.")
         )
         choices = (Choice("stop", self.tr("Stop it")),) if elsewhere else ()
+        self._elsewhere = conversation_id if elsewhere else None
         self._notices.show_notice(Notice(_REFUSED, text, "warning", choices=choices))
+
+    @Slot(object)
+    def _on_conversation(self, here: Conversation | None) -> None:
+        """What was being written in another chat is on screen now."""
+        if here is not None and here.id == self._elsewhere:
+            self._elsewhere = None
+            self.forget_refusal()
 
     @Slot(str, str)
     def _on_choice(self, notice: str, choice: str) -> None:
@@ -81,6 +93,8 @@ class ChatNotices(QObject):
         failed = finished.failed
         if failed is None or failed.kind == "does_not_fit":
             return  # the context presenter offers what can be done
+        if LOSS_NOTICE in self._notices.notices():
+            return  # the same is said there, with what helps
         here = self._controller.conversation
         if here is None or here.id != finished.conversation_id:
             self._notices.show_notice(Notice(_FAILED, failed.message, "error", failed.detail))

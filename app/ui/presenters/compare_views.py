@@ -139,7 +139,8 @@ def column_views(
 def _figures(row: VariantRow, doing: str) -> tuple[tuple[str, str, str], ...]:
     figures = []
     if row.reply_tokens is not None:
-        figures.append(("", f"{row.reply_tokens:,}", _tr("tokens")))
+        unit = _tr("token") if row.reply_tokens == 1 else _tr("tokens")
+        figures.append(("", f"{row.reply_tokens:,}", unit))
     if row.first_token_s:
         figures.append((_tr("first token"), f"{row.first_token_s:.2f}", _tr("s")))
     if row.decode_per_s is not None:

@@ -106,6 +106,7 @@ class ContextPresenter(QObject):
         controller.reply_failed.connect(self._on_reply_failed)
         chat.files.attached.connect(self._count_file)
         controller.runner.changed.connect(self._on_progress)
+        controller.runner.finished.connect(self._on_finished)
 
     # --- how full it is ---
 
@@ -119,8 +120,8 @@ class ContextPresenter(QObject):
         self._draft.outgrow()
         self._used_tokens = known or 0
         self.is_counted = known is not None
-        self.tell_use()
         self._measure_id = 0 if known is not None else self._measure(with_draft=False)
+        self.tell_use()
         self._timer.start()
 
     def _known_use(self) -> int | None:
@@ -137,6 +138,12 @@ class ContextPresenter(QObject):
             self.refresh()
         elif not self._controller.answering_here:
             self.tell_use()
+
+    @Slot(object)
+    def _on_finished(self, _finished: object) -> None:
+        """Count what could not be counted while another chat was being answered."""
+        if self._is_unknown:
+            self.refresh()
 
     def _n_ctx(self) -> int | None:
         model = self._engine.state.model
@@ -164,7 +171,12 @@ class ContextPresenter(QObject):
         )
         self.use_told.emit(self.use_tokens, use.cached_tokens)
         self._show_draft()
-        self._window.header.gauge.set_use(use)
+        self._window.header.gauge.set_use(None if self._is_unknown else use)
+
+    @property
+    def _is_unknown(self) -> bool:
+        """Tell whether nobody can say now what the chat takes: another one is being answered."""
+        return bool(self._controller.path) and not self.is_counted and not self._measure_id
 
     @Slot(str)
     def _on_progress(self, _message_id: str) -> None:
@@ -225,7 +237,10 @@ class ContextPresenter(QObject):
             chat = self._controller.opened or self._controller.new_chat_values
             is_measured = bool(self._draft_measure_id)
             facts = self._draft.facts(
-                self._used_tokens, n_ctx, chat.max_tokens, is_measured=is_measured
+                None if self._is_unknown else self._used_tokens,
+                n_ctx,
+                chat.max_tokens,
+                is_measured=is_measured,
             )
             self._window.chat.composer.set_draft_facts(facts)
 
@@ -262,6 +277,9 @@ class ContextPresenter(QObject):
             self._draft_measure_id = 0
             self._show_draft()
             self._on_checked()  # the engine will say of the turn itself what is wrong
+        elif isinstance(message, Failed) and message.id == self._measure_id:
+            self._measure_id = 0
+            self.tell_use()
         elif isinstance(message, Measured) and message.id == self._measure_id:
             self._used_tokens = message.fit.prompt_tokens
             self.is_counted = True

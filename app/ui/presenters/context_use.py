@@ -50,10 +50,10 @@ class CachedChat(QObject):
 
         Args:
             path: the branch that is shown.
-            used_tokens: what it takes of the window.
+            used_tokens: what it takes of the window, 0 if that is not known.
         """
         last = self._last
-        if not path or not used_tokens:
+        if not path:
             return None
         if last is None or last.conversation_id != path[0].conversation_id:
             return 0

@@ -43,19 +43,19 @@ class DraftUse:
         self._fit = fit
 
     def facts(
-        self, used_tokens: int, n_ctx: int, max_tokens: int | None, *, is_measured: bool
+        self, used_tokens: int | None, n_ctx: int, max_tokens: int | None, *, is_measured: bool
     ) -> DraftFacts:
         """Return what stands below it.
 
         Args:
-            used_tokens: what the chat before it takes.
+            used_tokens: what the chat before it takes, None if that is not known.
             n_ctx: tokens of the window.
             max_tokens: limit of the reply, None for none.
             is_measured: the engine is at it; until it answers the last share stands.
         """
         if self.tokens is None:
             return DraftFacts()
-        after = used_tokens + self.tokens
+        after = n_ctx if used_tokens is None else used_tokens + self.tokens
         if self._fit is not None and self._fit.n_ctx == n_ctx:
             self._share = self._fit.prompt_tokens / n_ctx
         elif after <= n_ctx - reply_room(n_ctx, max_tokens):
