@@ -364,9 +364,10 @@ class MainWindow(QMainWindow):
         self.actions_by_key["inspector"].setVisible(self._has_inspector)
         theme, side = self._themes.theme, self.sidebar.width()
         room = self.width() - theme.px(380) - (side if self._sidebar_wanted else 0)
+        most = self.width() - self._stack.minimumSizeHint().width()
         shown = fit_columns(
             self.width(),
-            Columns(side, self._slot.fit(room), theme.px(380)),
+            Columns(side, self._slot.fit(room, most), theme.px(380)),
             sidebar=self._sidebar_wanted,
             inspector=self._inspector_wanted and self._has_inspector,
             inspector_first=self._inspector_first,

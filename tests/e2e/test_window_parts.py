@@ -226,3 +226,18 @@ def test_typing_over_the_transcript_goes_into_the_draft(
     program.qtbot.keyClicks(program.app.transcript, "re")
     assert program.app.window.chat.composer.text() == "re"
     assert program.texts() == ["Hello", "ok"]
+
+
+def test_large_text_in_a_small_window_leaves_the_panel_whole(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    window = program.app.window
+    window.resize(1024, 700)
+    program.app.preferences.set_value("text_size", 200)
+    window.show_inspector()
+    program.until(lambda: window._slot.isVisible() and window._slot.geometry().x() > 0)
+    program.until(lambda: window.width() == 1024)
+    program.until(lambda: window._slot.geometry().right() < window.width())
+    assert window._slot.width() > 500

@@ -56,10 +56,15 @@ class InspectorColumn(QFrame):
         if inspector is not None:
             self._column.addWidget(inspector)
 
-    def fit(self, room_px: int) -> int:
-        """Take the width that ``room_px`` of the screen allow, and return it, in the same."""
+    def fit(self, room_px: int, most_px: int) -> int:
+        """Take the width that ``room_px`` of the screen allow, and return it, in the same.
+
+        It is ``most_px`` at most, what is left when all else is as narrow as it can be: large text
+        in a small window leaves less than it is made for.
+        """
         theme = self._themes.theme
-        wide = theme.px(column_width(self.wanted_px, room_px / theme.scale))
+        wanted = theme.px(column_width(self.wanted_px, room_px / theme.scale))
+        wide = max(min(wanted, most_px), 0)
         self.setFixedWidth(wide)
         return wide
 
