@@ -50,6 +50,8 @@ _ERROR = re.compile(
     r"|GGML_ASSERT|out of memory",
     re.IGNORECASE,
 )
+# What a file holds, whose keys and names may have such words.
+_CONTENT = re.compile(r"llama_model_loader: - |print_info: ")
 
 
 def buffers(
@@ -102,5 +104,5 @@ def ran_out_of_memory(text: str) -> bool:
 
 def error_lines(lines: Iterable[str], most: int = 6) -> list[str]:
     """Return the lines that look like causes, the last ones first dropped to ``most``."""
-    found = [line.strip() for line in lines if _ERROR.search(line)]
+    found = [line.strip() for line in lines if _ERROR.search(line) and not _CONTENT.match(line)]
     return found[-most:]

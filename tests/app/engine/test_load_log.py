@@ -53,8 +53,13 @@ def test_a42_shortage_of_memory_is_recognised(line: str) -> None:
 
 
 def test_causes_are_found() -> None:
-    lines = ["print_info: n_layer = 2", "llama_model_load: error loading model: missing tensor 'x'"]
-    assert load_log.error_lines(lines) == lines[1:]
+    told = "llama_model_loader: - kv  19:  tokenizer.ggml.unknown_token_id u32  = 0"
+    lines = [
+        "print_info: UNK token = 0 'unknown'",
+        told,
+        "llama_model_load: error loading model: missing tensor 'x'",
+    ]
+    assert load_log.error_lines(lines) == lines[2:]
 
 
 def test_buffers_of_servers_are_called_by_their_devices() -> None:
