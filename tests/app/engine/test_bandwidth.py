@@ -17,6 +17,7 @@ MIB = 1 << 20
 
 
 def test_a_probe_says_what_it_read_and_how() -> None:
+    before = threading.active_count()  # other tests' pools may have some
     record = measure_bandwidth(4 * MIB, 2, repeats=3, large_bytes=16 * MIB)
     assert record.buffer_bytes == 4 * MIB
     assert record.threads == 2
@@ -24,7 +25,7 @@ def test_a_probe_says_what_it_read_and_how() -> None:
     assert all(rate > 0 for rate in record.samples)
     assert record.large_bytes_per_s is not None
     assert record.spread >= 0
-    assert threading.active_count() < 10
+    assert threading.active_count() <= before
 
 
 def test_a_large_buffer_needs_no_second_one() -> None:

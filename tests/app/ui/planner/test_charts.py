@@ -108,5 +108,6 @@ def test_charts_draw_in_both_themes(qtbot: QtBot, themes: ThemeManager, mode: st
     before = growth.grab().toImage(), batching.grab().toImage()
     themes.set_mode("light" if mode == "dark" else "dark")
     themes.set_mode(mode)  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: not themes.is_laying_on)  # what is hidden comes later
     after = growth.grab().toImage(), batching.grab().toImage()
     assert (before == after) == (mode == "dark")
