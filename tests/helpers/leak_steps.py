@@ -10,6 +10,8 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog
 
+from app.ui import tasks
+
 if TYPE_CHECKING:
     from app.ui.application import Application
 
@@ -51,10 +53,11 @@ class Steps:
 
     def rest(self) -> None:
         """Wait for what runs by itself: looking for models, and measuring main memory's bandwidth,
-        which takes some hundreds of MiB and gives them back.
+        for the panel or a page, which takes some hundreds of MiB and gives them back.
         """
         program = self._program
         self.until(lambda: not program.inspector.probing and not program.scanner.is_scanning)
+        self.until(lambda: not tasks._running)
         self._settle()
 
     def turn(self, number: int) -> None:
