@@ -241,7 +241,7 @@ class BandwidthRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def spread(self) -> float:
         """Return the half width of the middle half of the passes, relative to their median."""
-        from statistics import median  # 13 ms that an empty window needs none of
+        from statistics import median  # late: an empty window needs none of it
 
         ordered = sorted(self.samples)
         quarter = len(ordered) // 4

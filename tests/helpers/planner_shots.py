@@ -6,17 +6,14 @@ of rows, in both themes; some also narrow.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.paths import Paths
-from app.settings import Settings
 from app.ui.application import Application
 from inspector.planner_examples import EXAMPLES
-from tests.helpers.shots import Shooter
+from tests.helpers.shots import Shooter, shoot_in_both_themes
 
 _LIMIT_S = 120.0
 
@@ -68,24 +65,7 @@ def _shoot_all(shooter: _PlannerShooter, program: Application, folder: Path) -> 
 
 def main() -> None:
     """Take all pictures in both themes."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    app = QApplication(["plimsoll"])
-    for theme in ("dark", "light"):
-        with tempfile.TemporaryDirectory() as name:
-            paths = Paths(Path(name) / "data", Path(name) / "cache")
-            paths.make()
-            settings = Settings(paths.settings)
-            settings.set("load_last_model", False)
-            settings.set("theme", theme)
-            program = Application(paths)
-            program.window.resize(1440, 900)
-            program.window.show()
-            shooter = _PlannerShooter(app, program, arguments.folder, theme, limit_s=_LIMIT_S)
-            _shoot_all(shooter, program, Path(name))
-            shooter.end()
+    shoot_in_both_themes(_shoot_all, partial(_PlannerShooter, limit_s=_LIMIT_S), with_model=False)
 
 
 if __name__ == "__main__":

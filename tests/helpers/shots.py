@@ -7,10 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from app.paths import Paths, starter_model
+from app.settings import Settings
 from app.ui.application import Application
 
 __all__ = ["Shooter", "shoot_in_both_themes"]
@@ -77,10 +79,19 @@ class Shooter:
         self.program.release()
 
 
-def shoot_in_both_themes(shoot: Callable[[Shooter, Application, Path], None]) -> None:
-    """Take pictures of a program with the starter model, into the folder that is asked for.
+S = TypeVar("S", bound=Shooter)
 
-    ``shoot`` gets the shooter, the program and a folder of its own; once for each theme.
+
+def shoot_in_both_themes(
+    shoot: Callable[[S, Application, Path], None],
+    make_shooter: Callable[[QApplication, Application, Path, str], S],
+    *,
+    with_model: bool = True,
+) -> None:
+    """Take pictures of a program, into the folder that is asked for.
+
+    ``shoot`` gets the shooter, the program and a folder of its own; once for each theme. The
+    starter model is loaded, or none.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -91,10 +102,12 @@ def shoot_in_both_themes(shoot: Callable[[Shooter, Application, Path], None]) ->
         with tempfile.TemporaryDirectory() as name:
             paths = Paths(Path(name) / "data", Path(name) / "cache")
             paths.make()
-            program = Application(paths, str(starter_model()))
-            program.preferences.set_value("theme", theme)
+            settings = Settings(paths.settings)
+            settings.set("load_last_model", with_model)
+            settings.set("theme", theme)
+            program = Application(paths, str(starter_model()) if with_model else None)
             program.window.resize(1440, 900)
             program.window.show()
-            shooter = Shooter(app, program, arguments.folder, theme)
+            shooter = make_shooter(app, program, arguments.folder, theme)
             shoot(shooter, program, Path(name))
             shooter.end()

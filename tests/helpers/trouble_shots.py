@@ -82,7 +82,7 @@ def _shoot_all(shooter: Shooter, program: Application, folder: Path) -> None:
 
 def main() -> None:
     """Take all pictures in both themes."""
-    shoot_in_both_themes(_shoot_all)
+    shoot_in_both_themes(_shoot_all, Shooter)
 
 
 if __name__ == "__main__":

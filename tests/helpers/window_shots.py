@@ -54,7 +54,7 @@ class _Nothing:
 
 def main() -> None:
     """Take all pictures in both themes."""
-    shoot_in_both_themes(_shoot_all)
+    shoot_in_both_themes(_shoot_all, Shooter)
 
 
 if __name__ == "__main__":

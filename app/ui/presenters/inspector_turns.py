@@ -106,7 +106,8 @@ class InspectorTurns(QObject):
             if hello is not None and session.load is not None and not session.turn_is_elsewhere:
                 self._unlearnt = (session.load.at_ms, hello, message.stats)
                 self._learn()
-        self.changed.emit()
+        if not session.turn_is_elsewhere or self._running is None:
+            self.changed.emit()  # what is written elsewhere changes nothing that is shown
 
     def _see_where(self) -> None:
         """Tell the session whether the chat of the turn that is running is on screen."""
