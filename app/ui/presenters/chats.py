@@ -56,6 +56,7 @@ class ChatsPresenter(QObject):
         self._transcript = transcript
         self._answering: str | None = None
         self._conversations: list[Conversation] = []
+        self._entries: dict[str, tuple[Conversation, ChatEntry]] = {}
         self._refresh: tasks.Throttle[[]] = tasks.Throttle(200, self._read, self)
 
         self.keeper = ChatKeeper(store, controller, window, state, self)
@@ -91,18 +92,19 @@ class ChatsPresenter(QObject):
 
     def _show(self, conversations: list[Conversation]) -> None:
         self._conversations = conversations
-        self._window.sidebar.set_chats(
-            ChatEntry(
-                c.id,
-                c.title or self.tr("New chat"),
-                _when(c.updated_ms),
-                c.pinned,
-                c.id == self._answering,
-            )
-            for c in conversations
-        )
+        # One of thousands has changed as a rule; the entries of the others are used again.
+        self._entries = {chat.id: (chat, self._entry(chat)) for chat in conversations}
+        self._window.sidebar.set_chats(entry for _, entry in self._entries.values())
         here = self._controller.conversation
         self._window.sidebar.set_current(None if here is None else here.id)
+
+    def _entry(self, chat: Conversation) -> ChatEntry:
+        known = self._entries.get(chat.id)
+        is_answering = chat.id == self._answering
+        if known is not None and known[0] == chat and known[1].answering == is_answering:
+            return known[1]
+        title = chat.title or self.tr("New chat")
+        return ChatEntry(chat.id, title, _when(chat.updated_ms), chat.pinned, is_answering)
 
     @Slot()
     def new_chat(self) -> None:

@@ -51,15 +51,12 @@ class _ChatDelegate(QStyledItemDelegate):
         self._pictures = RowPictures("panel")  # what the sidebar lies on
         self.measure()
 
-    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
-        # Asked for every row of the list at each change of it.
-        return self._group_size if self._view.chats.is_group(index.row()) else self._chat_size
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
+        return self._size
 
     def measure(self) -> None:
-        """Take the heights of rows from the theme."""
-        theme = self._themes.theme
-        self._group_size = QSize(0, theme.px(33))
-        self._chat_size = QSize(0, theme.px(34))
+        """Take the height of rows from the theme."""
+        self._size = QSize(0, self._themes.theme.px(34))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry: ChatEntry | None = index.data(ENTRY_ROLE)
@@ -185,6 +182,7 @@ class ChatList(PaintedList):
         self._model = ChatListModel(self)
         self._model.renamed.connect(self.rename_requested)
         self.setModel(self._model)
+        self.setUniformItemSizes(True)  # or Qt asks for the size of thousands at each change
         self._delegate = _ChatDelegate(themes, self)
         self.setItemDelegate(self._delegate)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

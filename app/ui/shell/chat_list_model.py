@@ -17,12 +17,14 @@ from PySide6.QtCore import (
     Signal,
 )
 
+from app.ui.shell.arranging import Came, Moved, Went, arranging
 from app.ui.shell.views import ChatEntry
 
 __all__ = ["ENTRY_ROLE", "ChatListModel", "Row", "group_chats"]
 
 ENTRY_ROLE = int(Qt.ItemDataRole.UserRole)
 _Index = QModelIndex | QPersistentModelIndex
+_MOST_STEPS = 8  # a chat moves, and with it titles of groups come and go
 # Put together once: a list asks for them several times a row at each paint.
 _OF_GROUP = Qt.ItemFlag.NoItemFlags
 _OF_CHAT = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
@@ -66,8 +68,12 @@ class _Days:
         return self._earlier
 
 
-def group_chats(entries: Iterable[ChatEntry], today: date) -> list[Row]:
-    """Return the rows: pinned first, then by day, newest first; empty groups are left out."""
+def group_chats(entries: Iterable[ChatEntry], today: date, known: Iterable[Row] = ()) -> list[Row]:
+    """Return the rows: pinned first, then by day, newest first; empty groups are left out.
+
+    Rows of ``known`` whose entry is the same object are used again: of thousands, one is new.
+    """
+    same = {id(row.entry): row for row in known}
     newest_first = sorted(entries, key=lambda entry: entry.updated, reverse=True)
     rows: list[Row] = []
     title = ""
@@ -79,7 +85,7 @@ def group_chats(entries: Iterable[ChatEntry], today: date) -> list[Row]:
         if group != title:
             rows.append(Row(group))
             title = group
-        rows.append(Row(entry.title, entry))
+        rows.append(same.get(id(entry)) or Row(entry.title, entry))
     return rows
 
 
@@ -100,27 +106,56 @@ class ChatListModel(QAbstractListModel):
         self._entries: tuple[ChatEntry, ...] = ()
 
     def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> None:
-        """Show conversations. Rows that keep their places are only repainted."""
+        """Show conversations. Rows that keep their places are only repainted.
+
+        A chat that moves (to the top, when it is answered), comes or goes, moves, comes or goes
+        alone: a list of thousands is not built anew, and a title that is being edited stays so.
+        """
         self._entries = tuple(entries)
-        rows = group_chats(self._entries, today or datetime.now().astimezone().date())
+        rows = group_chats(
+            self._entries, today or datetime.now().astimezone().date(), known=self._rows
+        )
         keys = [row.key for row in rows]
-        if keys != self._keys:
+        if keys != self._keys and not self._rearrange(rows, keys):
             self.beginResetModel()
             self._rows, self._keys = rows, keys
             self.endResetModel()
             return
         for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
-            if old != new:
+            if old is not new and old != new:
                 self._rows[number] = new
                 self.dataChanged.emit(self.index(number), self.index(number))
+        self._rows = rows  # equal now, and the objects that the next call knows again
+
+    def _rearrange(self, rows: list[Row], keys: list[tuple[bool, str]]) -> bool:
+        """Bring the rows into an order by few steps, or tell that it takes too many."""
+        steps = arranging(self._keys, keys, _MOST_STEPS)
+        if steps is None:
+            return False
+        top = QModelIndex()
+        for step in steps:
+            match step:
+                case Came(place):
+                    self.beginInsertRows(top, place, place)
+                    self._rows.insert(place, rows[place])
+                    self._keys.insert(place, keys[place])
+                    self.endInsertRows()
+                case Went(place):
+                    self.beginRemoveRows(top, place, place)
+                    del self._rows[place], self._keys[place]
+                    self.endRemoveRows()
+                case Moved(source, target):
+                    # Qt counts the place before the row is taken out.
+                    below = target + 1 if target > source else target
+                    self.beginMoveRows(top, source, source, top, below)
+                    self._rows.insert(target, self._rows.pop(source))
+                    self._keys.insert(target, self._keys.pop(source))
+                    self.endMoveRows()
+        return True
 
     def entries(self) -> tuple[ChatEntry, ...]:
         """Return the conversations, as given."""
         return self._entries
-
-    def is_group(self, row: int) -> bool:
-        """Tell whether a row is a group's title."""
-        return not self._keys[row][0]
 
     def keys(self) -> list[str]:
         """Return the conversations' keys in the order of the list."""

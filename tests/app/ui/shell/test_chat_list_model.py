@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
 
-from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from app.ui.shell.chat_list_model import ENTRY_ROLE, ChatListModel, group_chats
@@ -59,9 +60,49 @@ def test_a_repainted_row_does_not_reset_the_list(qtbot: QtBot) -> None:
     model.set_entries([entry("a", 0, answering=True), entry("b", 1)], TODAY)
     assert (resets, changed) == ([], [1])
     model.set_entries([entry("a", 0, answering=True), entry("b", 1)], TODAY)
-    assert changed == [1]
-    model.set_entries([entry("b", 1)], TODAY)
+    assert (resets, changed) == ([], [1])
+
+
+def test_a_chat_that_moves_comes_or_goes_does_not_reset_the_list(qtbot: QtBot) -> None:
+    model = ChatListModel()
+    # Qt's own check of what a model tells against what it holds.
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    resets: list[bool] = []
+    model.modelReset.connect(lambda: resets.append(True))
+    many = [entry(f"m{number}", 1 + number) for number in range(40)]
+    model.set_entries(many, TODAY)
     assert resets == [True]
+
+    def shown(entries: list[ChatEntry]) -> None:
+        model.set_entries(entries, TODAY)
+        rows = [model.index(row).data() for row in range(model.rowCount())]
+        assert rows == titles(entries)
+        assert model.keys() == [e.key for e in entries if e.pinned] + [
+            e.key for e in entries if not e.pinned
+        ]
+
+    place = QPersistentModelIndex(model.index_of("m20"))
+    answered = [entry("m20", 0, answering=True), *many[:20], *many[21:]]
+    shown(answered)  # "Today" comes with it
+    assert QModelIndex(place) == model.index_of("m20")  # the selection goes along
+    shown([entry("new", 0), *answered])
+    shown(answered)
+    pinned = [*many[:20], entry("m20", 20, pinned=True), *many[21:]]
+    shown(pinned)
+    shown(many)
+    shown(many[1:])  # with "Yesterday"
+    assert resets == [True]
+    shown([entry(f"n{number}", 0) for number in range(40)])
+    assert resets == [True, True]  # another list altogether
+
+
+def test_rows_are_used_again_where_their_entry_is_the_same(qtbot: QtBot) -> None:
+    first, second = entry("a", 0), entry("b", 1)
+    rows = group_chats([first, second], TODAY)
+    again = group_chats([first, entry("b", 1, answering=True)], TODAY, known=rows)
+    assert again[1] is rows[1]
+    assert again[3] is not rows[3]
+    assert again[3].entry == entry("b", 1, answering=True)
 
 
 def test_groups_can_not_be_chosen_and_chats_can(qtbot: QtBot) -> None:
