@@ -201,10 +201,10 @@ class ChatList(PaintedList):
     def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> None:
         """Show conversations, staying at the place that is on screen."""
         place = self.verticalScrollBar().value()
-        self._model.set_entries(entries, today)
+        was_reset = self._model.set_entries(entries, today)
         if not self.currentIndex().isValid():
             self._mark(self._open_key)
-        if place > 0:
+        if was_reset and place > 0:
             self.doItemsLayout()  # Qt would lay out later and stay at the top until then
             self.verticalScrollBar().setValue(place)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from PySide6.QtCore import (
@@ -48,24 +48,26 @@ def _tr(text: str) -> str:
 
 
 class _Days:
-    """Titles of the groups, by comparing moments: a list of thousands has no time for calendars."""
+    """Titles of the groups, by comparing moments: a list of thousands has no time for calendars.
+
+    Asked from the newest to the oldest.
+    """
 
     def __init__(self, today: date) -> None:
         def midnight(days: int) -> datetime:
             return datetime.combine(today - timedelta(days=days), time.min).astimezone()
 
-        self._groups = (
+        self._later = [
             (midnight(0), _tr("Today")),
             (midnight(1), _tr("Yesterday")),
             (midnight(7), _tr("Previous 7 days")),
-        )
-        self._earlier = _tr("Earlier")
+            (datetime.min.replace(tzinfo=UTC), _tr("Earlier")),
+        ]
 
     def title(self, updated: datetime) -> str:
-        for midnight, title in self._groups:
-            if updated >= midnight:
-                return title
-        return self._earlier
+        while updated < self._later[0][0]:
+            del self._later[0]
+        return self._later[0][1]
 
 
 def group_chats(entries: Iterable[ChatEntry], today: date, known: Iterable[Row] = ()) -> list[Row]:
@@ -105,11 +107,12 @@ class ChatListModel(QAbstractListModel):
         self._keys: list[tuple[bool, str]] = []
         self._entries: tuple[ChatEntry, ...] = ()
 
-    def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> None:
-        """Show conversations. Rows that keep their places are only repainted.
+    def set_entries(self, entries: Iterable[ChatEntry], today: date | None = None) -> bool:
+        """Show conversations, and return whether that is another list altogether (a reset).
 
-        A chat that moves (to the top, when it is answered), comes or goes, moves, comes or goes
-        alone: a list of thousands is not built anew, and a title that is being edited stays so.
+        Rows that keep their places are only repainted. A chat that moves (to the top, when it is
+        answered), comes or goes does so alone: a list of thousands is not built anew, and a title
+        that is being edited stays so.
         """
         self._entries = tuple(entries)
         rows = group_chats(
@@ -120,12 +123,13 @@ class ChatListModel(QAbstractListModel):
             self.beginResetModel()
             self._rows, self._keys = rows, keys
             self.endResetModel()
-            return
+            return True
         for number, (old, new) in enumerate(zip(self._rows, rows, strict=True)):
             if old is not new and old != new:
                 self._rows[number] = new
                 self.dataChanged.emit(self.index(number), self.index(number))
         self._rows = rows  # equal now, and the objects that the next call knows again
+        return False
 
     def _rearrange(self, rows: list[Row], keys: list[tuple[bool, str]]) -> bool:
         """Bring the rows into an order by few steps, or tell that it takes too many."""

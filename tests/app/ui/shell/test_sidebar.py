@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -200,13 +201,33 @@ def test_pages_are_offered_above_the_settings(qtbot: QtBot, sidebar: Sidebar) ->
     assert not models.isChecked()
 
 
-def test_thousands_of_chats_keep_their_place(qtbot: QtBot, sidebar: Sidebar) -> None:
+@pytest.mark.parametrize("fewer", [1, 100], ids=["one row goes", "another list"])
+def test_thousands_of_chats_keep_their_place(qtbot: QtBot, sidebar: Sidebar, fewer: int) -> None:
     sidebar.set_chats(entries(3000))
     bar = sidebar.chats.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 5000)
     bar.setValue(5000)
-    sidebar.set_chats(entries(2999))
+    before = bar.maximum()
+    sidebar.set_chats(entries(3000 - fewer))
+    qtbot.waitUntil(lambda: bar.maximum() < before)
     assert bar.value() == 5000
+
+
+def test_a_title_that_is_edited_stays_so_while_another_chat_is_answered(
+    qtbot: QtBot, sidebar: Sidebar
+) -> None:
+    first, second, third = entries(3)
+    sidebar.rename("c1")
+    editor = sidebar.chats.findChild(QLineEdit, "renameEdit")
+    assert isinstance(editor, QLineEdit)
+    editor.setText("Half a ti")
+    sidebar.set_chats([replace(third, updated=NOW + timedelta(1), answering=True), first, second])
+    assert sidebar.chats.chats.keys() == ["c2", "c0", "c1"]
+    assert sidebar.chats.findChild(QLineEdit, "renameEdit") is editor
+    assert editor.text() == "Half a ti"
+    with qtbot.waitSignal(sidebar.chats.rename_requested) as asked:
+        QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert asked.args == ["c1", "Half a ti"]
 
 
 @pytest.mark.parametrize("percent", [75, 100, 200])
