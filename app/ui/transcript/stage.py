@@ -99,8 +99,12 @@ class Stage(QObject):
     def set_column(self, column: QRect) -> None:
         """Lay out in another column; what is beside the view waits until the width has settled."""
         if column.width() != self.column.width():
-            self._pause_ms = _SETTLED_MS
+            self.wait()
         self.column = column
+
+    def wait(self) -> None:
+        """Leave what is beside the view for a moment: the window has more to do than that."""
+        self._pause_ms = _SETTLED_MS
 
     def begin_turn(self) -> None:
         """Let what is done from now on count as time of the next `lay_out`."""

@@ -354,6 +354,7 @@ class Transcript(QAbstractScrollArea):
         else:
             self._flow.rescale(self._themes.theme.scale, self._style.px(22))
         self._stage.pool.restyle()
+        self._stage.wait()
         self._stage.column = column_for(self.viewport().width(), self._column_width, self._style)
         self._end_button.update()
         self.lay_out()

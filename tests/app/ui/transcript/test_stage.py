@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -105,8 +105,21 @@ def test_slow_and_quick_machines_end_with_the_same_layout(
     assert len(places[0]) > 5
 
 
-def test_what_is_beside_the_view_waits_until_the_width_has_settled(
-    qtbot: QtBot, view: Transcript, monkeypatch: pytest.MonkeyPatch
+def _narrower(view: Transcript) -> None:
+    view.resize(view.width() - 50, view.height())
+
+
+def _otherwise_coloured(view: Transcript) -> None:
+    themes = view._themes
+    themes.set_mode("light" if themes.theme.is_dark else "dark")
+
+
+@pytest.mark.parametrize("change", [_narrower, _otherwise_coloured])
+def test_what_is_beside_the_view_waits_until_width_or_theme_has_settled(
+    qtbot: QtBot,
+    view: Transcript,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Transcript], None],
 ) -> None:
     stage = view._stage
 
@@ -116,12 +129,12 @@ def test_what_is_beside_the_view_waits_until_the_width_has_settled(
     view.set_messages(_chat(300))
     qtbot.waitUntil(is_measured_beside)
     monkeypatch.setattr("app.ui.transcript.stage._SETTLED_MS", 600_000)
-    view.resize(view.width() - 150, view.height())
+    change(view)
     qtbot.waitUntil(lambda: stage.in_view_done)
     qtbot.wait(50)
     assert not is_measured_beside()
     monkeypatch.setattr("app.ui.transcript.stage._SETTLED_MS", 1)
-    view.resize(view.width() - 50, view.height())
+    change(view)
     qtbot.waitUntil(is_measured_beside)
 
 
