@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from gguf_tools.machine import Device, DeviceKind, Machine
+from gguf_tools.machine import MOST_DEVICES, Device, DeviceKind, Machine
 
 __all__ = ["Hardware", "HardwareTable", "parse_hardware"]
 
@@ -21,7 +21,7 @@ _VARIANTS: Final = (
     "ti|super|laptop|mobile|max|xt|xtx|gre|pro|ultra|ada|sxm|nvl|pcie|d|m|generation|embedded"
 )
 _MARKS: Final = re.compile(r"\((?:r|tm|c)\)|[®™©]")
-_COUNT: Final = re.compile(r"^\s*(\d{1,2})\s*[x×*]\s*(.+)$", re.IGNORECASE)
+_COUNT: Final = re.compile(r"^\s*(\d{1,9})\s*[x×*]\s*(.+)$", re.IGNORECASE)
 _BRANDS: Final = ("", "rtx ", "gtx ", "rx ", "arc ", "apple ")
 _MEMORY_SLACK: Final = 0.15
 # What a driver's context and the allocator keep for themselves, by backend: seen with CUDA 12.
@@ -124,9 +124,17 @@ class HardwareTable:
         Args:
             text: a device's name, with a count in front for several ("2x RTX 3090").
             cpu: the processor that accelerators are put beside.
+
+        Raises:
+            ValueError: more devices are asked for than llama.cpp takes.
         """
         counted = _COUNT.match(text)
         count, name = (int(counted[1]), counted[2]) if counted else (1, text)
+        if count > MOST_DEVICES:
+            raise ValueError(
+                f"llama.cpp takes at most {MOST_DEVICES} devices, not {count:,}; "
+                f"name fewer, such as '{MOST_DEVICES}x {name.strip()}'."
+            )
         row = next(filter(None, (self.find(brand + name) for brand in _BRANDS)), None)
         if row is None or count < 1:
             return None

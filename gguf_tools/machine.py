@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 __all__ = [
     "LOAD_LINE",
     "MEASURED_BUSY",
+    "MOST_DEVICES",
     "OF_LARGER",
     "PARTLY_CACHED",
     "Basis",
@@ -27,6 +28,11 @@ Basis: TypeAlias = Literal["measured", "engine", "read", "table", "planned", "as
 DeviceKind: TypeAlias = Literal["cpu", "gpu", "igpu", "accel", "rpc"]
 CpuFeature: TypeAlias = Literal["avx2", "avx512", "amx", "neon_dotprod", "neon_i8mm", "by_name"]
 """What a CPU has kernels for; ``by_name``: only matrices are repacked that a load can name."""
+
+MOST_DEVICES: Final = 14
+"""Devices beside the processor that a model can lie on: an assertion ends llama.cpp's process with
+more than 16 (GGML_SCHED_MAX_BACKENDS in ggml-backend.cpp), of which the processor is one and a
+library for its matrices may be another."""
 
 LOAD_LINE: Final = 0.9
 """Share of a device's memory above which it counts as overloaded."""

@@ -47,7 +47,7 @@ def place_layers(
         layers: all layers of the file, those that predict further tokens included.
         gpu_layers: layers to offload; negative means all.
         machine: the devices.
-        split: parts by device, free memory by default.
+        split: parts by device, free memory by default; those without a device count for nothing.
     """
     devices = len(machine.accelerators)
     count = layers + 1
@@ -68,8 +68,8 @@ def _placed(count: int, asked: int, points: tuple[float, ...]) -> Placement:
 
 
 def _split_points(machine: Machine, split: Sequence[float] | None) -> list[float]:
-    parts = list(split) if split and any(split) else None
-    if parts is None:
+    parts = list(split or ())[: len(machine.accelerators)]
+    if not any(parts):
         parts = [float(device.free_bytes or 0) for device in machine.accelerators]
         if not all(parts):
             host = float(machine.cpu.free_bytes or 0) or 1.0

@@ -248,7 +248,7 @@ def _growth(session: Session, shown: tuple[BudgetView, ...]) -> GrowthView | Non
             for line in others
         ),
         # Without room for any cache a count would only contradict what is said of the budget.
-        fitting_tokens=None if ends == 0 else max(fitting, 0),
+        fitting_tokens=None if ends == 0 or session.is_uncounted else max(fitting, 0),
         fitting_conversations=None if session.state == "lost" else more_chats(plan, shown),
         formula=plan.kv_formula,
         basis="planned" if session.load is None else "engine",

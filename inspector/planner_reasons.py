@@ -17,7 +17,7 @@ from inspector.planner_words import (
     say,
     tokens,
 )
-from inspector.planning import RowPlan
+from inspector.planning import STEP_TOKENS, RowPlan
 
 __all__ = [
     "balance_phrases",
@@ -70,6 +70,16 @@ def _context(row: RowPlan) -> list[Phrase]:
     if row.cause == "weights":
         return [say("Weights and buffers leave no room for a cache below the load line.")]
     many = row.plan.memory.settings.streams
+    if row.context_breaks < STEP_TOKENS:
+        return [
+            say(
+                "Not even %1 tokens for each of %2 stay below the load line.",
+                f"{STEP_TOKENS:,}",
+                f"{many:,}",
+            )
+            if many > 1
+            else say("Not even %1 tokens stay below the load line.", f"{STEP_TOKENS:,}")
+        ]
     said = [say("%1 tokens for each chat", f"{row.context_breaks:,}")]
     if many > 1:
         said = [say("%1 tokens for each of %2", f"{row.context_breaks:,}", f"{many:,}")]

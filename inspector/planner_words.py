@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from gguf_tools.units import format_bytes
-from inspector.planning import RowPlan
+from inspector.planning import STEP_TOKENS, RowPlan
 
 __all__ = [
     "Phrase",
@@ -24,7 +24,6 @@ __all__ = [
 
 Tone: TypeAlias = Literal["good", "warning", "danger", "dim"]
 
-_STEP: Final = 256
 _MAKERS: Final = ("NVIDIA GeForce ", "NVIDIA ", "AMD Radeon ", "AMD ", "Intel ")
 
 
@@ -126,9 +125,11 @@ def verdict_detail(row: RowPlan) -> Phrase:
         return say("beyond its trained %1", tokens(row.trained_context or 0))
     if row.cause == "nothing":
         return say("all of its trained %1", tokens(row.trained_context or 0))
-    breaks = tokens(row.context_breaks or 0)
     if row.cause == "weights":
         return say("even without a cache")
+    if (row.context_breaks or 0) < STEP_TOKENS:
+        return say("over the load line at any context")
+    breaks = tokens(row.context_breaks or 0)
     if row.cause == "compute":
         return say("scores over the load line at %1", breaks)
     return say("cache over the load line at %1", breaks)
@@ -159,7 +160,7 @@ def beyond_phrases(trained: int | None, asked: int) -> list[Phrase]:
         trained: tokens it was trained for, None where the file doesn't say.
         asked: tokens of one conversation.
     """
-    if not trained or asked < trained + _STEP:  # contexts come in steps
+    if not trained or asked < trained + STEP_TOKENS:  # contexts come in steps
         return []
     return [
         say(

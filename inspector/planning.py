@@ -23,6 +23,7 @@ from inspector.planner_rates import Balance, Rates, balance_of, rates_at
 from inspector.planner_setup import PlannerSettings
 
 __all__ = [
+    "STEP_TOKENS",
     "Cause",
     "Engine",
     "RowPlan",
@@ -44,7 +45,8 @@ VerdictKind: TypeAlias = Literal[
 SLOW_PER_S: Final = 5.0
 """Tokens per second below which a reader waits for the next word."""
 
-_STEP: Final = 256
+STEP_TOKENS: Final = 256
+"""Contexts come in steps of this; one conversation has at least one."""
 _MOST_CONTEXT: Final = 16_777_216  # memory that holds as much has no end that matters
 
 
@@ -137,7 +139,7 @@ def load_of(
 
     ``engine`` says which kernels there are; a load of the same engine does as well.
     """
-    one = round_up(max(context or settings.context, _STEP), _STEP)
+    one = round_up(max(context or settings.context, STEP_TOKENS), STEP_TOKENS)
     return LoadSettings(
         context=one * settings.conversations,
         type_k=settings.cache_type,
@@ -246,18 +248,18 @@ def _longest(
     from far away is near, not there.
     """
     ends = _ends(plan)
-    if ends is None or ends < _STEP:
+    if ends is None or ends < STEP_TOKENS:
         return plan.safe_context, plan.safe_context, ends
     near = make_plan(plan.facts, load_of(settings, context=ends, engine=plan.load), plan.machine)
     yield
     ends, line = _ends(near) or 0, _ends(near, below_line=True) or 0
-    if line >= _STEP:
+    if line >= STEP_TOKENS:
         load = load_of(settings, context=line, engine=plan.load)
         near = make_plan(plan.facts, load, plan.machine)
         yield
         line = _ends(near, below_line=True) or 0
     trained = plan.facts.context_length or plan.memory.settings.context_sequence
-    return min(line, trained // _STEP * _STEP), line, ends
+    return min(line, trained // STEP_TOKENS * STEP_TOKENS), line, ends
 
 
 def _ends(plan: Plan, *, below_line: bool = False) -> int | None:
@@ -269,15 +271,16 @@ def _ends(plan: Plan, *, below_line: bool = False) -> int | None:
 def _cause(plan: Plan, longest: int | None) -> Cause:
     """Return what ends the context: what grows fastest with it, or the weights by themselves.
 
-    Weights are to blame where a memory would be over its load line without any cache.
+    Weights are to blame where a memory would be over its load line without any cache; where many
+    conversations leave none of them room for one step it is the cache all the same.
     """
     if longest is None:
         return "unknown"
-    if longest < _STEP:
+    if longest < STEP_TOKENS and _is_over_without_cache(plan):
         return "weights"
     trained = plan.facts.context_length or longest
     # The last step before the trained length counts as all of it: contexts come in steps.
-    if longest >= trained // _STEP * _STEP and plan.fits:
+    if longest >= trained // STEP_TOKENS * STEP_TOKENS and plan.fits:
         return "nothing"
     memory, settings = plan.memory, plan.memory.settings
     cache = memory.kv_bytes_per_token * settings.streams
@@ -285,6 +288,18 @@ def _cause(plan: Plan, longest: int | None) -> Cause:
     scores = 0 if settings.flash_attention else 4 * settings.prompt_tokens
     compute = mask + scores * (plan.facts.heads or 0)
     return "compute" if compute > cache else "cache"
+
+
+def _is_over_without_cache(plan: Plan) -> bool:
+    for pool in plan.pools:
+        cache = sum(
+            item.kv_bytes + item.state_bytes
+            for item in plan.memory.devices
+            if item.device.memory_pool == pool.name
+        )
+        if pool.used_bytes and (pool.headroom_bytes or 0) + cache < 0:
+            return True
+    return False
 
 
 def _verdict(plan: Plan, cause: Cause, rates: Rates) -> VerdictKind:

@@ -267,6 +267,12 @@ class Session:
         return self.turns[-1].stats.context_used_tokens if self.turns else 0
 
     @property
+    def is_uncounted(self) -> bool:
+        """Whether nobody can say what the chat on screen takes: another one is being answered."""
+        elsewhere = self.turn is not None and self.turn_is_elsewhere
+        return elsewhere and self.chat_tokens is None and not self.turns
+
+    @property
     def has_evaluated(self) -> bool:
         """Whether the engine that is loaded holds what the conversation takes, all of it.
 

@@ -220,5 +220,9 @@ def unknown_hardware(name: str) -> str:
 
 
 def named_machine(name: str) -> Machine | None:
-    """Return a machine with the hardware named, None if no such name is known."""
+    """Return a machine with the hardware named, None if no such name is known.
+
+    Raises:
+        ValueError: more devices are asked for than llama.cpp takes; the text is one sentence.
+    """
     return hardware_table().machine(name, processor())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.compare.opener import opener
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
-from app.engine.protocol import Hello
 
 __all__ = ["exit_code_of", "open_engine"]
 
@@ -17,22 +17,8 @@ def open_engine(
     """Return a client, not yet started, that remembers what this computer needs.
 
     ``remotes`` are addresses of RPC servers to use, None those of the environment.
-
-    Compatibility mode belongs to a processor and an engine build; both are known only when the
-    worker has said hello, so it is looked up then.
     """
-
-    def remember(hello: Hello) -> None:
-        state.set_compatibility(hello.cpu, hello.engine, True)
-
-    return EngineClient(
-        needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine),
-        on_notice=on_notice,
-        remember_compatibility=remember,
-        may_repack=lambda hello: not state.repack_fails(hello.cpu, hello.engine),
-        repack_failed=lambda hello: state.set_repack_fails(hello.cpu, hello.engine),
-        remotes=remotes,
-    )
+    return opener(state, remotes)(on_notice)
 
 
 def exit_code_of(error: EngineError) -> int:

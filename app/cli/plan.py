@@ -20,7 +20,7 @@ from app.cli.terminal import json_line, note, say, shown
 from app.engine.protocol import LoadOptions
 from gguf_tools.draft import DraftUse
 from gguf_tools.facts import ModelFacts
-from gguf_tools.machine import bandwidth_how
+from gguf_tools.machine import Machine, bandwidth_how
 from gguf_tools.network import network_seconds
 from gguf_tools.plan import DevicePlan, Plan, make_plan
 from gguf_tools.rates import TokenBytes
@@ -46,6 +46,10 @@ EXIT_USAGE = 2
 _PROMPT_TOKENS = 512
 _STEP = 256  # contexts come in steps
 EXIT_NO_MODEL = 3
+
+
+class _UsageError(Exception):
+    """What was asked for means nothing; the text is one sentence."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
             # Rates that were measured say nothing about another bandwidth.
             machine = machine.with_bandwidth(args.bandwidth * 1e9)
             where = replace(where, fitted=lambda plan: plan)
+        _check_parts(load.split, machine)
         holds = engine_settings(facts.shape, load).context_sequence
         if args.n_ctx is not None and args.n_ctx != holds * load.sequences:
             taken = holds * load.sequences
@@ -110,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
             prompt_tokens=_within("--prompt", args.prompt or min(_PROMPT_TOKENS, holds), holds),
         )
         plan = where.fitted(plan)
-    except LookupError as error:
-        note(error.args[0])
+    except _UsageError as error:
+        note(error)
         return EXIT_USAGE
     except ValueError as error:
         note(error)
@@ -127,14 +132,33 @@ def _where(args: argparse.Namespace, facts: ModelFacts) -> ThisComputer:
     """Return the machine the plan is for, and the settings a load would get there.
 
     Raises:
-        LookupError: no hardware of that name is known.
+        _UsageError: no hardware of that name is known, or not so much of it can be used.
     """
     if args.hardware is None:
         return this_computer(args, facts, measure=args.bandwidth is None)
-    named = named_machine(args.hardware)
+    try:
+        named = named_machine(args.hardware)
+    except ValueError as error:
+        raise _UsageError(str(error)) from error
     if named is None:
-        raise LookupError(unknown_hardware(args.hardware))
+        raise _UsageError(unknown_hardware(args.hardware))
     return ThisComputer(named, load_settings(args, facts), lambda plan: plan)
+
+
+def _check_parts(split: tuple[float, ...], machine: Machine) -> None:
+    """Say where a split changes nothing, and refuse one as the engine does.
+
+    Raises:
+        _UsageError: it has more parts than there are devices.
+    """
+    names = [device.name for device in machine.accelerators]
+    if split and not names:
+        note(f"--tensor-split changes nothing: {machine.name} has no device but the processor.")
+    elif len(split) > len(names):
+        raise _UsageError(
+            f"--tensor-split has {counted(len(split), 'part')} for "
+            f"{counted(len(names), 'device')}: {', '.join(names)}."
+        )
 
 
 def _within(name: str, tokens: int, holds: int) -> int:
@@ -160,7 +184,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             _device_as_json(item, reads)
             for item, reads in zip(plan.devices, decode.reads, strict=True)
         ],
-        "fits": plan.fits,
+        "fits": False if plan.refusal is not None else plan.fits,
         "max_context": plan.fitting_context,
         "max_sequences": plan.max_sequences,
         "layers_offloaded": plan.layers_offloaded,
@@ -274,6 +298,8 @@ def _as_text(plan: Plan) -> str:
     over = any(pool.over_load_line for pool in plan.pools if pool.used_bytes)
     if plan.fits and over:
         fits = "yes, over the load line"
+    if plan.refusal is not None:
+        fits = "no, the engine refuses to load it so"
     decode = plan.decode
     reads = f"{format_decimal_bytes(decode.bytes_per_token)} a token"
     reads += f" with {counted(decode.depth, 'token')} in the cache"

@@ -31,6 +31,7 @@ __all__ = [
     "host_device",
     "host_memory",
     "machine_of",
+    "main_memory_bytes",
 ]
 
 log = logging.getLogger(__name__)
@@ -101,6 +102,12 @@ def _file_cache(root: Path, limit_name: str) -> int:
         return 0
     found = re.search(r"^(?:inactive_file|total_inactive_file) (\d+)$", text, re.MULTILINE)
     return int(found[1]) if found else 0
+
+
+def main_memory_bytes() -> tuple[int, int]:
+    """Return free and total bytes of `host_memory`, as an engine's client asks for them."""
+    memory = host_memory()
+    return memory.free_bytes, memory.total_bytes
 
 
 # --- the machine

@@ -10,19 +10,22 @@ from __future__ import annotations
 import itertools
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import msgspec
 
 from app.engine.client_errors import EngineError, RequestFailed, WorkerDied
+from app.engine.oom import killed_since, oom_kills
 from app.engine.outcome import Phase, WorkerEnd, recovery_after, remote_devices
 from app.engine.protocol import (
     PROTOCOL_VERSION,
+    Bench,
     Cancel,
     Chunk,
     DeviceInfo,
+    DryRun,
     EngineMessage,
     Failed,
     Generate,
@@ -33,8 +36,11 @@ from app.engine.protocol import (
     ModelInfo,
     Progress,
     ProtocolError,
+    Quantize,
     Request,
+    Score,
     Started,
+    Tune,
     encode_line,
     is_final,
 )
@@ -44,6 +50,16 @@ __all__ = ["EngineClient", "EngineError", "RequestFailed", "WorkerDied"]
 
 _KEPT_LINES = 200
 _START_S = 120.0
+# What a worker that dies over a request was at; the messages tell of a reply's own phases.
+_PHASES: Final[Mapping[type, Phase]] = {
+    Bench: "bench",
+    DryRun: "load",
+    Generate: "prefill",
+    Load: "load",
+    Quantize: "quantize",
+    Score: "score",
+    Tune: "tune",
+}
 
 _Final = TypeVar("_Final", bound=EngineMessage)
 
@@ -56,7 +72,8 @@ class EngineClient:
     ``remember_compatibility`` is called when that mode turned out to be needed. ``may_repack``
     tells whether repacked kernels may be tried in it, and ``repack_failed`` is called when the
     engine died of them; a load goes on without. ``remotes`` are addresses of RPC servers to use,
-    None those of the environment.
+    None those of the environment. ``host_memory`` gives free and total bytes of main memory, which
+    tell an end from outside from a shortage.
     """
 
     def __init__(
@@ -69,6 +86,7 @@ class EngineClient:
         repack_failed: Callable[[Hello], None] | None = None,
         stderr: Callable[[str], None] | None = None,
         remotes: Sequence[str] | None = None,
+        host_memory: Callable[[], tuple[int, int]] | None = None,
     ) -> None:
         self.compatibility = False
         self._remotes = remotes
@@ -80,6 +98,8 @@ class EngineClient:
         self._repack_failed = repack_failed
         self._repacks = False  # the model that is loaded, or being loaded
         self._stderr_sink = stderr
+        self._host_memory = host_memory
+        self._oom_kills: int | None = None
         self._ids = itertools.count(1)
         self._process: WorkerProcess | None = None
         self._messages: Heard = queue.Queue()
@@ -120,6 +140,7 @@ class EngineClient:
             EngineError: it speaks another protocol.
         """
         self._phase = "starting"
+        self._oom_kills = oom_kills()
         try:
             process = WorkerProcess(self._remotes, self._last_lines, self._stderr_sink)
         except OSError as error:
@@ -160,7 +181,17 @@ class EngineClient:
         assert self._process is not None
         code = self._process.ended()
         self._process = None
-        end = WorkerEnd(code, self._phase, last_lines=tuple(self._last_lines), remotes=self._in_use)
+        killed = killed_since(self._oom_kills, oom_kills())
+        # What is free now tells nothing of then, but where the system counts what it kills.
+        host = None if killed is None or self._host_memory is None else self._host_memory()
+        end = WorkerEnd(
+            code,
+            self._phase,
+            last_lines=tuple(self._last_lines),
+            remotes=self._in_use,
+            memory=host,
+            oom_kills=killed,
+        )
         recovery = recovery_after(
             end, compatibility=self.compatibility, can_repeat=self._phase != "decode"
         )
@@ -189,6 +220,8 @@ class EngineClient:
             raise EngineError(f"This can't be sent to the engine: {error}.") from error
         if not isinstance(request, Cancel):  # which is not answered
             self._kept[request.id] = deque()
+        if (phase := _PHASES.get(type(request))) is not None:
+            self._enter(phase, request.id)
         process.write(line)
 
     def messages(self, request_id: int) -> Iterator[EngineMessage]:

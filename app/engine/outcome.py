@@ -18,7 +18,7 @@ from gguf_tools.units import format_bytes
 __all__ = ["Phase", "Recovery", "WorkerEnd", "recovery_after", "remote_devices"]
 
 Phase: TypeAlias = Literal[
-    "starting", "idle", "load", "prefill", "decode", "score", "quantize", "tune"
+    "starting", "idle", "load", "prefill", "decode", "score", "quantize", "tune", "bench"
 ]
 
 _PHASE_WORDS: dict[Phase, str] = {
@@ -30,6 +30,7 @@ _PHASE_WORDS: dict[Phase, str] = {
     "score": "while reading the test text",
     "quantize": "while making the variant",
     "tune": "while measuring what is fastest",
+    "bench": "while its speed was measured",
 }
 _PLENTY_BYTES = 1024**3
 # In these it is known how much memory the worker takes at most.

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.engine.engine_state import EngineState
+from app.engine.oom import killed_since, oom_kills
 
-__all__ = ["LastMemory", "MemoryLooks", "oom_kills"]
+__all__ = ["LastMemory", "MemoryLooks"]
 
 _LOOK_MS: Final = 2000
 _FRESH_S: Final = 5.0  # what was seen of memory before that tells nothing of an end
-_COUNTERS: Final = Path("/proc/vmstat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +30,6 @@ class LastMemory:
     memory: tuple[int, int] | None = None
     may_take_bytes: int = 0
     oom_kills: int | None = None
-
-
-def oom_kills(counters: Path = _COUNTERS) -> int | None:
-    """Return how many processes the kernel has ended for lack of memory, None if it doesn't say."""
-    if sys.platform != "linux":
-        return None
-    try:
-        text = counters.read_text("ascii", "replace")
-    except OSError:
-        return None
-    lines = (line.split() for line in text.splitlines() if line.startswith("oom_kill "))
-    return next((int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()), None)
 
 
 class MemoryLooks(QObject):
@@ -83,8 +69,7 @@ class MemoryLooks(QObject):
 
     def at_the_end(self, state: EngineState) -> LastMemory:
         """Return what is known of memory, now that an engine in this state has ended."""
-        before, now = self._kills, self.kills()
-        killed = None if before is None or now is None else max(0, now - before)
+        killed = killed_since(self._kills, self.kills())
         if self._memory is not None and time.monotonic() - self._at_s < _FRESH_S:
             return LastMemory(self._memory, _takes_bytes(state), killed)
         # Nobody looked in time: what is free now, of which the engine may have had its part.

@@ -49,7 +49,7 @@ class ElidedLabel(QLabel):
         super().__init__(parent)
         self._mode = mode
         self._hint = ""
-        self._short = ""
+        self._shorter: tuple[str, ...] = ()
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.setText(text)
@@ -59,19 +59,19 @@ class ElidedLabel(QLabel):
         super().setText(" ".join(text.split()))
         self._update_tooltip()
 
-    def set_short(self, short: str) -> None:
-        """Set fewer words that say the same, for where the text has no room."""
-        if short != self._short:
-            self._short = short
+    def set_short(self, *shorter: str) -> None:
+        """Set fewer and fewer words that say the same, for where the text has no room."""
+        wanted = tuple(filter(None, shorter))
+        if wanted != self._shorter:
+            self._shorter = wanted
             self.update()
 
     def shown_text(self) -> str:
-        """Return what is drawn at the present width."""
+        """Return what is drawn at the present width: the most words that fit."""
         metrics, room = self.fontMetrics(), self._text_width()
-        fits = metrics.horizontalAdvance(self.text()) <= room
-        return metrics.elidedText(
-            self.text() if fits else self._short or self.text(), self._mode, room
-        )
+        texts = (self.text(), *self._shorter)
+        fitting = (text for text in texts if metrics.horizontalAdvance(text) <= room)
+        return metrics.elidedText(next(fitting, texts[-1]), self._mode, room)
 
     def set_hint(self, hint: str) -> None:
         """Set a tooltip that is shown below the whole text of a shortened label."""

@@ -188,6 +188,26 @@ def test_what_went_and_what_changed_is_said_once(program: Program, home: Path) -
     assert notices(program) == {}
 
 
+def test_what_comes_back_is_not_told_as_gone_any_more(program: Program, home: Path) -> None:
+    studio = home / ".lmstudio" / "models" / "ada" / "Tiny-1M-GGUF"
+    names = ["Tiny-1M-F16.gguf", "Tiny-1M-F32.gguf"]
+
+    def told_after_a_look() -> list[str]:
+        program.app.scanner.scan()
+        settled(program)
+        return [name for name in names if name in notices(program).get("gone", "")]
+
+    for name in names:
+        (studio / name).rename(home / name)
+        assert name in told_after_a_look()
+    assert told_after_a_look() == names
+    (home / names[0]).rename(studio / names[0])
+    assert told_after_a_look() == names[1:]
+    (home / names[1]).rename(studio / names[1])
+    assert told_after_a_look() == []
+    assert "gone" not in notices(program)
+
+
 def test_what_is_gone_at_the_next_start_is_said(
     program: Program, home: Path, open_program: Open
 ) -> None:

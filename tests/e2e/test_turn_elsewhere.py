@@ -12,6 +12,7 @@ import pytest
 
 from app.data.records import Conversation
 from app.ui.transcript.items import MessageAction
+from inspector.panel import panel_view
 from inspector.session import Session
 from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 from tests.helpers.window import Program
@@ -54,6 +55,11 @@ def chats(open_program: Callable[..., Program], tmp_path: Path) -> _Chats:
 
 def _state(session: Session) -> str:
     return session.state
+
+
+def _fitting(session: Session) -> int | None:
+    growth = panel_view(session).growth
+    return None if growth is None else growth.fitting_tokens
 
 
 def test_it_is_shown_with_its_own_chat_alone(chats: _Chats) -> None:
@@ -102,8 +108,11 @@ def test_what_cannot_be_counted_meanwhile_is_not_told_as_nothing(chats: _Chats) 
     assert controller.runner.is_running
     program.until(lambda: composer.figures_text() == "Draft 0 tokens")
     assert not session.has_evaluated
+    assert session.turns == ()
+    program.until(lambda: _fitting(session) is None)
     controller.stop()
     program.until(lambda: gauge._use is not None and gauge._use.used_tokens > 0)
+    program.until(lambda: 8000 < (_fitting(session) or 0) < 8192)
     program.until(lambda: "context after sending" in composer.figures_text())
 
 

@@ -94,6 +94,17 @@ def test_machines_by_name(table: HardwareTable) -> None:
     assert shared is not None
     assert shared.cpu.memory_pool == shared.accelerators[0].memory_pool
     assert table.machine("abacus", cpu) is None
+    assert table.machine("0x RTX 3090", cpu) is None
+    most = table.machine("14 x RTX 3090", cpu)
+    assert most is not None
+    assert len(most.accelerators) == 14
+
+
+@pytest.mark.parametrize("count", [15, 100, 99_999])
+def test_more_devices_than_llama_cpp_takes_are_refused(table: HardwareTable, count: int) -> None:
+    cpu = cpu_only(64 * GIB, 60 * GIB).cpu
+    with pytest.raises(ValueError, match=f"at most 14 devices, not {count:,}; .*'14x RTX 4090'"):
+        table.machine(f"{count}x RTX 4090", cpu)
 
 
 @pytest.mark.parametrize(

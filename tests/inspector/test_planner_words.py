@@ -100,6 +100,20 @@ def test_weights_that_do_not_fit() -> None:
     assert [str(item) for item in realistic_phrases(alone)] == ["Nothing: it does not fit."]
 
 
+def test_many_chats_are_not_told_as_weights_that_do_not_fit() -> None:
+    # 4.2 GiB of weights lie in 8 GiB; 256 caches of a step each, 32 MiB apiece, do not.
+    found = row(box(memory_bytes=SMALL), context=256, conversations=256)
+    assert (found.verdict, found.cause) == ("cache_breaks", "cache")
+    assert str(verdict(found)[0]) == "KV breaks it"
+    assert [str(item) for item in context_phrases(found)] == [
+        "Not even 256 tokens for each of 256 stay below the load line."
+    ]
+    (alone,) = context_phrases(replace(found, plan=row(box(memory_bytes=SMALL)).plan))
+    assert str(alone) == "Not even 256 tokens stay below the load line."
+    tight = replace(found, plan=replace(found.plan, fits=True), verdict="tight")
+    assert str(verdict_detail(tight)) == "over the load line at any context"
+
+
 def test_a_cache_that_fits_for_no_token() -> None:
     found = row(box(memory_bytes=SMALL), context=131_072)
     nothing = replace(found, context_breaks=0, memory_ends=0)

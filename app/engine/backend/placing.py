@@ -10,15 +10,11 @@ from typing import Any
 from app.engine.backend.library import device_handles, lib
 from app.engine.interface import EngineFailure
 from app.engine.protocol import DeviceInfo, LoadOptions
+from gguf_tools.machine import MOST_DEVICES
 from gguf_tools.split import device_names, is_named, parse_split
 from gguf_tools.units import counted
 
 __all__ = ["Placing", "place"]
-
-
-# An assertion ends the process with more than 16 (GGML_SCHED_MAX_BACKENDS in ggml-backend.cpp), of
-# which the processor is one and a library for its matrices may be another.
-_MOST_DEVICES = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +90,11 @@ def place(
         used = ", ".join(item.name for item in wanted) or "the processor alone"
         notices.append(f"There is no device {', '.join(absent)}; the model lies on {used}.")
     usable = tuple(item for item in wanted if item.name not in missing)
-    if len(usable) > _MOST_DEVICES:
+    if len(usable) > MOST_DEVICES:
         notices.append(
-            f"{_MOST_DEVICES} of {len(usable)} devices are used: llama.cpp takes no more."
+            f"{MOST_DEVICES} of {len(usable)} devices are used: llama.cpp takes no more."
         )
-        usable = usable[:_MOST_DEVICES]
+        usable = usable[:MOST_DEVICES]
     remote = any(item.backend == "RPC" for item in known)
     split = _split(options.tensor_split)
     if len(split) > len(usable) and usable:

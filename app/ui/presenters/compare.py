@@ -362,6 +362,8 @@ class ComparePresenter(QObject):
     @Slot()
     def _on_shown(self) -> None:
         self.kept.list_all()
+        if not self.is_running:
+            self._scanner.scan()  # variants that came since are offered, too
         if self.record is None and self.wish.chosen and not self.is_running:
             self._prepare()
 

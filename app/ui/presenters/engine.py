@@ -368,7 +368,6 @@ def _nothing() -> None:
 
 
 def _main_memory() -> tuple[int, int]:
-    from app.data.probe import host_memory
+    from app.data.probe import main_memory_bytes
 
-    memory = host_memory()
-    return memory.free_bytes, memory.total_bytes
+    return main_memory_bytes()

@@ -86,6 +86,7 @@ class LibraryPresenter(QObject):
         self._themes = themes
         self._slices = Slices(self)
         self._loaded: str | None = None
+        self._gone: tuple[ModelEntry, ...] = ()  # that a notice tells of
         self.page = ModelsPage(themes, window)
         window.add_page(PAGE, self.tr("Models"), "models", self.page)
         self.files = LibraryFiles(
@@ -222,16 +223,21 @@ class LibraryPresenter(QObject):
         self.take(changes)
 
     def take(self, changes: LibraryChanges) -> None:
-        """Tell what a scan found different; what has gone is forgotten."""
+        """Tell what a scan found different; what has gone is forgotten, unless it comes back."""
         if changes.gone:
             self._choices.forget(entry.path for entry in changes.gone)
-            count = len(changes.gone)
+        there = {entry.path for entry in changes.new}
+        told = self._gone if "gone" in self.page.notices.notices() else ()
+        self._gone = tuple(entry for entry in (*told, *changes.gone) if entry.path not in there)
+        if not self._gone:
+            self.page.notices.remove_notice("gone")
+        elif self._gone != told:
             text = plural(
-                count,
+                len(self._gone),
                 "A model has gone since the last look: {0}.",
                 "%1 models have gone since the last look: {0}.",
             )
-            self._say("gone", text.format(names_of(changes.gone)), "warning")
+            self._say("gone", text.format(names_of(self._gone)), "warning")
         if changes.changed:
             text = plural(
                 len(changes.changed),

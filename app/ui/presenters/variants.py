@@ -9,9 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.compare.opener import opener
 from app.data.library.fit import fit_of_plan
 from app.data.state import StateFile
-from app.engine.client import EngineClient
 from app.engine.protocol import Hello
 from app.engine.qt_client import EngineProcess
 from app.machines import Machines
@@ -168,14 +168,8 @@ class VariantPresenter(QObject):
             allow_requantize=allowed,
             imatrix=Path(imatrix).expanduser() if imatrix else None,
         )
-        state = self._state
-
-        def client() -> EngineClient:
-            return EngineClient(
-                needs_compatibility=lambda hello: state.compatibility(hello.cpu, hello.engine)
-            )
-
-        maker = VariantMaker(request, client, self._progressed.emit)
+        open_client = opener(self._state)
+        maker = VariantMaker(request, lambda: open_client(lambda _: None), self._progressed.emit)
         self._maker = maker
         self._dialog.set_progress(0.0)
         self._dialog.say(self.tr("Making {0}…").format(kind))

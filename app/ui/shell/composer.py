@@ -351,12 +351,12 @@ class Composer(QFrame):
             self._send.setToolTip(obstacle[0] if obstacle is not None else hint)
 
     def _show_figures(self) -> None:
-        text, short, token = self._facts
+        text, shorter, token = self._facts
         obstacle = self._obstacle()
         if obstacle is not None and not self._generating:
-            (text, short), token = obstacle, "dim"
+            text, shorter, token = obstacle[0], obstacle[1:], "dim"
         self._figures.setText(text)
-        self._figures.set_short(short)
+        self._figures.set_short(*shorter)
         theme = self._themes.theme
         self._figures.setStyleSheet(f"color: {theme.css(token)};")
 

@@ -14,10 +14,10 @@ __all__ = ["DraftFigures", "draft_figures"]
 
 
 class DraftFigures(NamedTuple):
-    """A line, fewer words that say the same, and the colour of both."""
+    """A line, fewer and fewer words for where it has no room, and the colour of all."""
 
     text: str
-    short: str
+    shorter: tuple[str, ...]
     token: str
 
 
@@ -29,14 +29,18 @@ def draft_figures(facts: DraftFacts) -> DraftFigures:
         parts.append(numbered(tokens, _tr("Draft 1 token"), _tr("Draft %n tokens")))
     if share is not None:
         parts.append(_tr("context after sending %1 %").replace("%1", percent(share)))
-    text = short = " · ".join(parts)
-    if tokens is not None and share is not None:
-        count = numbered(tokens, _tr("1 token"), _tr("%n tokens"))
-        short = f"{count} · {_tr('then %1 %').replace('%1', percent(share))}"
+    shorter: list[str] = []
+    if tokens is not None:
+        shorter.append(numbered(tokens, _tr("1 token"), _tr("%n tokens")))
+    if share is not None:
+        # What is left last: how full the window will be can't be seen anywhere else.
+        shorter.append(_tr("then %1 %").replace("%1", percent(share)))
+    if len(shorter) > 1:
+        shorter = [" · ".join(shorter), shorter[-1]]
     token = "faint"
     if share is not None and share >= AMBER_FROM:
         token = "danger" if share >= RED_FROM else "warning"
-    return DraftFigures(text, short, token)
+    return DraftFigures(" · ".join(parts), tuple(shorter), token)
 
 
 def _tr(text: str) -> str:

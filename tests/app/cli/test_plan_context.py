@@ -1,4 +1,4 @@
-"""``plimsoll plan --ctx`` says where a context is not the one asked for, or too long a one."""
+"""``plimsoll plan`` says where it takes something else than was asked for, and what is refused."""
 
 from __future__ import annotations
 
@@ -73,3 +73,64 @@ def test_a_small_prompt_on_a_large_card_is_held_by_launches(
         assert run(["plan", path, "--hardware", "H100 SXM", "--ctx", "2048"]) == 0
         (line,) = (row for row in capsys.readouterr().out.splitlines() if "Prefill" in row)
         assert f"({said}" in line
+
+
+def _told(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [line.removeprefix("plimsoll: ") for line in capsys.readouterr().err.splitlines()]
+
+
+def test_hardware_that_means_nothing_ends_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write_tiny_model(tmp_path / "tiny.gguf", TinyModel(context=2048)))
+    assert run(["plan", path, "--hardware", "99999x RTX 4090"]) == 2
+    (said,) = _told(capsys)
+    assert (
+        said
+        == "llama.cpp takes at most 14 devices, not 99,999; name fewer, such as '14x RTX 4090'."
+    )
+    assert run(["plan", path, "--hardware", "abacus"]) == 2
+    (said,) = _told(capsys)
+    assert said.startswith("No hardware of the name 'abacus' is known; ")
+
+
+@pytest.mark.parametrize(
+    ("hardware", "code", "said"),
+    [
+        ("RTX 3090", 2, "has 3 parts for 1 device: NVIDIA GeForce RTX 3090."),
+        (
+            "2x RTX 3090",
+            2,
+            "has 3 parts for 2 devices: NVIDIA GeForce RTX 3090 0, NVIDIA GeForce RTX 3090 1.",
+        ),
+        ("3x RTX 3090", 0, ""),
+        (
+            "AMD Ryzen 9 7950X",
+            0,
+            "changes nothing: AMD Ryzen 7000 has no device but the processor.",
+        ),
+    ],
+)
+def test_a_split_is_taken_as_the_engine_takes_it(
+    hardware: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write_tiny_model(tmp_path / "tiny.gguf", TinyModel(context=2048)))
+    assert run(["plan", path, "--hardware", hardware, "--tensor-split", "3,1,1"]) == code
+    told = [line for line in _told(capsys) if "--tensor-split" in line]
+    assert told == ([f"--tensor-split {said}"] if said else [])
+
+
+@pytest.mark.parametrize(
+    "options", [("--sequences", "5000"), ("--flash-attention", "off", "--type-v", "q8_0")]
+)
+def test_what_the_engine_refuses_is_not_said_to_fit(
+    options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write_tiny_model(tmp_path / "tiny.gguf", TinyModel(context=2048)))
+    asked = ["plan", path, "--hardware", "RTX 3090", *options]
+    assert run(asked) == 0
+    shown = capsys.readouterr().out
+    assert "Fits             no, the engine refuses to load it so\n" in shown
+    assert shown.count("\n✗ ") == 1
+    assert run([*asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fits"] is False

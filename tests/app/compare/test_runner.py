@@ -121,9 +121,17 @@ def test_memory_is_back_after_three_variants(
 
 
 @_POSIX
-@pytest.mark.parametrize("phase", ["loading", "writing", "scoring"])
+@pytest.mark.parametrize(
+    ("phase", "when"),
+    [
+        ("loading", "while loading the model"),
+        ("writing", "while writing the reply"),
+        ("measuring", "while its speed was measured"),
+        ("scoring", "while loading the model"),  # anew, for many rows of logits
+    ],
+)
 def test_an_engine_that_dies_marks_its_variant_and_the_others_go_on(
-    tiny_variants: tuple[Path, ...], prepare_run: MakeRun, phase: str
+    tiny_variants: tuple[Path, ...], prepare_run: MakeRun, phase: str, when: str
 ) -> None:
     killed = threading.Event()
 
@@ -138,12 +146,13 @@ def test_an_engine_that_dies_marks_its_variant_and_the_others_go_on(
                 child.send_signal(signal.SIGKILL)
 
     whole, eight, four = tiny_variants
-    run = prepare_run(whole, eight, four, on_event=kill, max_tokens=200)
+    rates = phase == "measuring"
+    run = prepare_run(whole, eight, four, on_event=kill, max_tokens=200, measure_rates=rates)
     record = run()
     assert killed.is_set()
     first, second, third = record.variants
     assert (first.status, second.status, third.status) == ("done", "failed", "done")
-    assert "killed" in second.failure
+    assert f"killed {when}" in second.failure or f"ended from outside {when}" in second.failure
     assert second.advice
     assert second.reached == phase
     assert not record.cancelled

@@ -26,7 +26,7 @@ def test_a_long_text_is_shortened_and_whole_in_the_tooltip(qtbot: QtBot) -> None
 def test_fewer_words_stand_in_where_they_fit(qtbot: QtBot) -> None:
     label = ElidedLabel("Draft 21 tokens · context after sending 1 %")
     qtbot.addWidget(label)
-    label.set_short("21 tokens · then 1 %")
+    label.set_short("21 tokens · then 1 %", "", "then 1 %")
     label.show()
     label.resize(2000, 20)
     assert label.shown_text() == label.text()
@@ -34,7 +34,9 @@ def test_fewer_words_stand_in_where_they_fit(qtbot: QtBot) -> None:
     label.resize(metrics.horizontalAdvance("21 tokens · then 1 %") + 2, 20)
     assert label.shown_text() == "21 tokens · then 1 %"
     assert label.toolTip() == "Draft 21 tokens · context after sending 1 %"
-    label.resize(metrics.horizontalAdvance("21 tokens"), 20)
+    label.resize(metrics.horizontalAdvance("21 tokens · then 1 %") - 2, 20)
+    assert label.shown_text() == "then 1 %"
+    label.resize(metrics.horizontalAdvance("then"), 20)
     assert label.shown_text().endswith("…")
 
 

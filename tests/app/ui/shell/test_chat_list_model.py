@@ -84,7 +84,7 @@ def test_a_chat_that_moves_comes_or_goes_does_not_reset_the_list(qtbot: QtBot) -
     place = QPersistentModelIndex(model.index_of("m20"))
     answered = [entry("m20", 0, answering=True), *many[:20], *many[21:]]
     shown(answered)  # "Today" comes with it
-    assert QModelIndex(place) == model.index_of("m20")  # the selection goes along
+    assert place.row() == model.index_of("m20").row() == 1  # the selection goes along
     shown([entry("new", 0), *answered])
     shown(answered)
     pinned = [*many[:20], entry("m20", 20, pinned=True), *many[21:]]
