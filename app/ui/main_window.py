@@ -320,6 +320,7 @@ class MainWindow(QMainWindow):
         self.header.inspector_toggled.connect(self.toggle_inspector)
         self.header.sidebar_toggled.connect(self.toggle_sidebar)
         self._slot.width_changed.connect(self._arrange)
+        self._stack.least_width_changed.connect(self._arrange)
         for choice in (self._choice.model_wanted, self._drops.model_dropped):
             choice.connect(self.model_wanted)
         self._choice.load_settings_wanted.connect(self.load_settings_wanted)
@@ -362,12 +363,12 @@ class MainWindow(QMainWindow):
     def _arrange(self) -> None:
         self.header.set_inspector_available(self._has_inspector)
         self.actions_by_key["inspector"].setVisible(self._has_inspector)
-        theme, side = self._themes.theme, self.sidebar.width()
-        room = self.width() - theme.px(380) - (side if self._sidebar_wanted else 0)
-        most = self.width() - self._stack.minimumSizeHint().width()
+        side, least = self.sidebar.width(), self._stack.minimumSizeHint().width()
+        middle = max(self._themes.theme.px(380), least)
+        room = self.width() - middle - (side if self._sidebar_wanted else 0)
         shown = fit_columns(
             self.width(),
-            Columns(side, self._slot.fit(room, most), theme.px(380)),
+            Columns(side, self._slot.fit(room, self.width() - least), middle),
             sidebar=self._sidebar_wanted,
             inspector=self._inspector_wanted and self._has_inspector,
             inspector_first=self._inspector_first,

@@ -322,7 +322,10 @@ def test_chat_of_another_model_offers_it(
     program.ready()
     program.app.chats.open(chat.id)
     program.until(lambda: "other-model" in program.notices())
-    program.app.window.chat.notices.chosen.emit("other-model", "load")
+    notices = program.app.window.chat.notices
+    # With its type, which tells it from its other variants.
+    assert notices.bar("other-model").text == "This chat was held with Fake-1B Q4_0."
+    notices.chosen.emit("other-model", "load")
     program.until(lambda: program.app.engine.state.path == str(model))
     assert "other-model" not in program.notices()
 

@@ -73,7 +73,8 @@ class EngineNotices(QObject):
         if not Path(str(conversation.model_path)).is_file():
             return
         self._offered = conversation.model_path
-        name = conversation.model_name or self._look(str(conversation.model_path)).name
+        # With its type: of two variants of a model the names are equal.
+        name = self._look(str(conversation.model_path)).title
         self._notices.show_notice(
             Notice(
                 _OTHER_MODEL,

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 __all__ = ["PageStack"]
 
 
 class PageStack(QStackedWidget):
-    """Pages by key. One that was offered is made, by who offered it, when it is asked for."""
+    """Pages by key. One that was offered is made, by who offered it, when it is asked for.
+
+    Signals:
+        least_width_changed(): pages can be made less or more narrow than before; what stands
+            beside them has other room.
+    """
+
+    least_width_changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._pages: dict[str, QWidget] = {}
         self._makers: dict[str, Callable[[], object]] = {}
         self._within: dict[str, str] = {}
+        self._least_px = 0
 
     def offer(self, key: str, make: Callable[[], object], within: str = "") -> None:
         """Take a page that ``make`` will `add`; ``within`` is the one that leads to it."""
@@ -57,3 +66,13 @@ class PageStack(QStackedWidget):
     def leading_to(self, key: str) -> str:
         """Return the page that leads to a page, itself if none does."""
         return self._within.get(key, key)
+
+    def event(self, event: QEvent) -> bool:
+        """Tell of another least width, which nobody but the layout hears of else."""
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            least_px = self.minimumSizeHint().width()
+            if least_px != self._least_px:
+                self._least_px = least_px
+                self.least_width_changed.emit()
+        return handled

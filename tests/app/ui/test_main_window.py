@@ -258,6 +258,27 @@ def test_the_shell_fits_small_windows_and_large_text(
         assert corner.y() < height
 
 
+def test_columns_give_way_to_a_chat_that_needs_more_room(qtbot: QtBot, window: MainWindow) -> None:
+    window.set_inspector(QLabel("inspector"))
+    window.resize(1100, 700)
+    slot, central = window._slot, window.centralWidget()
+    assert central is not None
+    qtbot.waitUntil(lambda: slot.isVisible() and window.sidebar.isVisible())
+
+    def is_all_inside() -> bool:
+        return central.minimumSizeHint().width() <= window.width() == central.width()
+
+    # As messages come whose rows can't be made more narrow.
+    for least_px in (500, 700, 850):
+        window.chat.setMinimumWidth(least_px)
+        qtbot.waitUntil(lambda: window.chat.width() >= window.chat.minimumWidth())
+        qtbot.waitUntil(is_all_inside)
+        if slot.isVisible():
+            assert slot.mapTo(window, slot.rect().bottomRight()).x() < window.width()
+    window.chat.setMinimumWidth(0)
+    qtbot.waitUntil(lambda: slot.isVisible() and window.sidebar.isVisible())
+
+
 def test_a_theme_is_changed_while_the_window_stands(
     qtbot: QtBot, window: MainWindow, themes: ThemeManager
 ) -> None:
