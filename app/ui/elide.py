@@ -66,6 +66,11 @@ class ElidedLabel(QLabel):
             self._shorter = wanted
             self.update()
 
+    def least_width(self) -> int:
+        """Return the room that the fewest words take."""
+        texts = (self.text(), *self._shorter)
+        return min(self.fontMetrics().horizontalAdvance(text) for text in texts)
+
     def shown_text(self) -> str:
         """Return what is drawn at the present width: the most words that fit."""
         metrics, room = self.fontMetrics(), self._text_width()

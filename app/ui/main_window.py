@@ -363,8 +363,10 @@ class MainWindow(QMainWindow):
     def _arrange(self) -> None:
         self.header.set_inspector_available(self._has_inspector)
         self.actions_by_key["inspector"].setVisible(self._has_inspector)
-        side, least = self.sidebar.width(), self._stack.minimumSizeHint().width()
-        middle = max(self._themes.theme.px(380), least)
+        side, theme = self.sidebar.width(), self._themes.theme
+        # Below that lines of a few words are left, and the figures below them are cut.
+        least = max(self._stack.minimumSizeHint().width(), theme.px(240))
+        middle = max(theme.px(380), least)
         room = self.width() - middle - (side if self._sidebar_wanted else 0)
         shown = fit_columns(
             self.width(),

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QTextCursor
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QResizeEvent,
+    QTextCursor,
+)
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -75,6 +81,7 @@ class Composer(QFrame):
         self._chips = ChipRow(themes, self)
         self._chips.removed.connect(self.attachment_removed)
         self._attach = QPushButton(self.tr("Attach"), self)
+        self._attach.setAccessibleName(self.tr("Attach"))
         self._attach.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._attach.setProperty("kind", "flat")
         self._attach.setToolTip(self.tr("Attach text, Markdown, code, CSV or PDF files"))
@@ -359,6 +366,23 @@ class Composer(QFrame):
         self._figures.set_short(*shorter)
         theme = self._themes.theme
         self._figures.setStyleSheet(f"color: {theme.css(token)};")
+        self._fit_attach()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Find room for the figures."""
+        super().resizeEvent(event)
+        self._fit_attach()
+
+    def _fit_attach(self) -> None:
+        """Leave the button's word out where the figures have no room beside it: it has an icon."""
+        word, metrics = self.tr("Attach"), self._attach.fontMetrics()
+        bare = self._attach.sizeHint().width() - metrics.horizontalAdvance(self._attach.text())
+        margins = self._column.contentsMargins()
+        room = self.width() - margins.left() - margins.right() - 2 * self._row.spacing()
+        room -= self._send.sizeHint().width() + bare + metrics.horizontalAdvance(word)
+        wanted = word if room >= self._figures.least_width() else ""
+        if wanted != self._attach.text():
+            self._attach.setText(wanted)
 
     @Slot()
     def _apply_theme(self) -> None:

@@ -170,6 +170,36 @@ def test_without_a_model_the_reason_is_said(composer: Composer) -> None:
     assert composer.figures_text() == "Draft 1 token · context after sending 50 %"
 
 
+@pytest.mark.parametrize(
+    ("width", "percent", "words", "attach"),
+    [
+        (600, 100, "Draft 1,234 tokens · context after sending 50 %", "Attach"),
+        (440, 100, "1,234 tokens · then 50 %", "Attach"),
+        (396, 200, "then 50 %", ""),  # what a window of 1,024 pixels leaves beside the panel
+        (600, 200, "then 50 %", "Attach"),
+    ],
+)
+def test_figures_have_fewer_words_rather_than_cut_ones(
+    qtbot: QtBot,
+    composer: Composer,
+    themes: ThemeManager,
+    width: int,
+    percent: int,
+    words: str,
+    attach: str,
+) -> None:
+    def shown() -> tuple[str, str]:
+        return composer._figures.shown_text(), composer._attach.text()
+
+    themes.set_text_size(percent)
+    composer.resize(width, 200)
+    composer.set_draft_facts(DraftFacts(1234, 0.5))
+    qtbot.waitUntil(lambda: shown() == (words, attach))
+    assert composer._attach.accessibleName() == "Attach"
+    composer.resize(1200, 200)
+    qtbot.waitUntil(lambda: shown() == (composer.figures_text(), "Attach"))
+
+
 def test_figures_turn_amber_and_red(composer: Composer, themes: ThemeManager) -> None:
     assert composer.figures_text() == ""
     composer.set_draft_facts(DraftFacts(1234, None))
