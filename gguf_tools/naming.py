@@ -10,10 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gguf_tools.header import Header, parse_shard_name
 from gguf_tools.quants import file_type_name
+from gguf_tools.shard_names import parse_shard_name
+
+if TYPE_CHECKING:
+    from gguf_tools.header import Header
 
 __all__ = [
     "REQUANTIZED_KEY",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gguf_tools.header.errors import HeaderError, HeaderErrorKind
 from gguf_tools.header.model import Header, Scalar, Tensor, Value
-from gguf_tools.header.split import open_header, parse_shard_name, shard_name
+from gguf_tools.header.split import open_header
 
 __all__ = [
     "Header",
@@ -17,6 +17,4 @@ __all__ = [
     "Tensor",
     "Value",
     "open_header",
-    "parse_shard_name",
-    "shard_name",
 ]

@@ -9,7 +9,6 @@ leads: in a hub's cache the targets are named by hashes.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -17,24 +16,11 @@ from gguf_tools.header.errors import HeaderError, HeaderErrorKind
 from gguf_tools.header.model import Header
 from gguf_tools.header.parser import read_raw_header
 from gguf_tools.header.raw import RawHeader
+from gguf_tools.shard_names import parse_shard_name, shard_name
 
-__all__ = ["open_header", "parse_shard_name", "shard_name"]
+__all__ = ["open_header"]
 
-_SHARD: Final = re.compile(r"(?P<prefix>.*)-(?P<no>\d{5})-of-(?P<count>\d{5})\.gguf")
 _MAX_SHARDS: Final = 99_999
-
-
-def parse_shard_name(name: str) -> tuple[str, int, int] | None:
-    """Return (prefix, number from 1, count) of a shard's file name, None for another name."""
-    match = _SHARD.fullmatch(name)
-    if match is None:
-        return None
-    return match["prefix"], int(match["no"]), int(match["count"])
-
-
-def shard_name(prefix: str, number: int, count: int) -> str:
-    """Return the file name of shard ``number`` (from 1) of ``count``."""
-    return f"{prefix}-{number:05d}-of-{count:05d}.gguf"
 
 
 def open_header(path: str | os.PathLike[str]) -> Header:

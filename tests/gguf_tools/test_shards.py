@@ -8,7 +8,7 @@ import pytest
 
 from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError, open_header
-from gguf_tools.header.split import parse_shard_name, shard_name
+from gguf_tools.shard_names import parse_shard_name, shard_name
 from tests.helpers.gguf_bytes import pack_string
 from tests.helpers.header_files import problem_of, raw_file, small_model
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from app.data.hub.errors import HubError
 from app.data.hub.values import Listing, RemoteFile, Variant
-from gguf_tools.header import parse_shard_name
 from gguf_tools.naming import parse_file_name
+from gguf_tools.shard_names import parse_shard_name
 
 __all__ = ["Reference", "choose", "group", "parse_reference"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from app.data.library.places import Place
-from gguf_tools.header import parse_shard_name
 from gguf_tools.naming import is_partial_name
+from gguf_tools.shard_names import parse_shard_name
 
 __all__ = ["Candidate", "candidates"]
 

@@ -24,12 +24,12 @@ from app.ui.chat_prompt import message_content
 from app.ui.chat_state import NewChat, draft_prompt
 from app.ui.main_window import MainWindow
 from app.ui.presenters.chat import ChatPresenter
-from app.ui.presenters.context_offer import overflow_of
+from app.ui.presenters.context_offer import OverflowSign, overflow_of
 from app.ui.presenters.context_use import CachedChat, context_use, known_use
-from app.ui.presenters.draft_use import DraftUse
+from app.ui.presenters.draft_use import DraftUse, FileCounts
 from app.ui.presenters.turn_fits import TurnFits
 from app.ui.reply_runner import FinishedReply
-from app.ui.shell.views import DraftFacts, Overflow
+from app.ui.shell.views import DraftFacts
 from app.ui.wanted_turn import WantedTurn
 
 __all__ = ["ContextPresenter"]
@@ -79,9 +79,6 @@ class ContextPresenter(QObject):
         self._count_id = 0
         self._measure_id = 0
         self._draft_measure_id = 0
-        self._file_counts: dict[int, str] = {}  # requests, and the files they count
-        self._overflow: Overflow | None = None
-        self._is_blocked = False  # by it: the draft can't be sent so
         self._is_checked = False  # the draft was counted as it is now
         self._is_wanted = False  # it is to be sent as soon as it was
         self._unfit: tuple[str, PromptFit] | None = None  # a reply that failed for its prompt
@@ -101,10 +98,11 @@ class ContextPresenter(QObject):
         engine.message.connect(self._on_message)
         window.chat.composer.send_requested.connect(self.send)
         window.chat.composer.draft_changed.connect(self._on_draft_changed)
-        window.chat.overflow.chosen.connect(self._on_choice)
+        self._sign = OverflowSign(window, self)
+        self._sign.chosen.connect(self._on_choice)
+        self._files = FileCounts(engine, chat.files, self)
         controller.views_changed.connect(self._on_views)
         controller.reply_failed.connect(self._on_reply_failed)
-        chat.files.attached.connect(self._count_file)
         controller.runner.changed.connect(self._on_progress)
         controller.runner.finished.connect(self._on_finished)
 
@@ -211,11 +209,6 @@ class ContextPresenter(QObject):
             return
         self._count_id = self._engine.count(text)
 
-    @Slot(str, str)
-    def _count_file(self, key: str, text: str) -> None:
-        if self._engine.state.model is not None:
-            self._file_counts[self._engine.count(text)] = key
-
     def _on_counted(self, tokens: int) -> None:
         self._draft.counted(tokens)
         self._draft_measure_id = 0
@@ -263,8 +256,6 @@ class ContextPresenter(QObject):
     def _on_message(self, message: EngineMessage) -> None:
         if isinstance(message, Counted) and message.id == self._count_id:
             self._on_counted(message.tokens)
-        elif isinstance(message, Counted) and message.id in self._file_counts:
-            self._chat.files.set_tokens(self._file_counts.pop(message.id), message.tokens)
         elif isinstance(message, Measured) and message.id == self._draft_measure_id:
             reused = message.reusable_tokens
             self.draft_told.emit(message.fit.prompt_tokens - reused, reused)
@@ -307,7 +298,7 @@ class ContextPresenter(QObject):
         elif self._turns.fit is not None:
             self._rest()
         else:
-            self._set_overflow(None)
+            self._sign.show(None)
         return blocked
 
     def _offer(self, fit: PromptFit, *, blocked: bool, of_draft: bool = True) -> None:
@@ -315,7 +306,7 @@ class ContextPresenter(QObject):
         model, has_chat = self._engine.state.model, bool(self._controller.path)
         edit = "" if of_draft else self._turns.new_text
         overflow = overflow_of(fit, model, blocked=blocked, has_chat=has_chat, edit=edit)
-        self._set_overflow(overflow, blocks=blocked and of_draft)
+        self._sign.show(overflow, blocks=blocked and of_draft)
 
     @Slot(str)
     def send(self, text: str) -> None:
@@ -323,7 +314,7 @@ class ContextPresenter(QObject):
 
         So it is also where the user wanted to be asked before turns are left out.
         """
-        if self._is_blocked:
+        if self._sign.blocks:
             return
         content = message_content(self._chat.draft, self._chat.attachments)
         if not self._is_checked and self._may_overflow(content):
@@ -369,7 +360,7 @@ class ContextPresenter(QObject):
         """The draft on screen was found to fit, or not; Send may have been pressed for it."""
         self._is_checked = True
         wanted, self._is_wanted = self._is_wanted, False
-        if wanted and not self._is_blocked:
+        if wanted and not self._sign.blocks:
             self._chat.send(self._chat.draft)
 
     def _rest(self) -> None:
@@ -380,22 +371,12 @@ class ContextPresenter(QObject):
         if held is not None and held.n_ctx == self._n_ctx():
             self._offer(held, blocked=True, of_draft=False)
         else:
-            self._set_overflow(None)
-
-    def _set_overflow(self, overflow: Overflow | None, *, blocks: bool = False) -> None:
-        self._is_blocked = blocks
-        self._window.chat.composer.set_blocked(blocks)
-        if overflow != self._overflow:
-            self._overflow = overflow
-            self._window.chat.overflow.set_overflow(overflow)
+            self._sign.show(None)
 
     @Slot(str)
     def _on_choice(self, key: str) -> None:
-        if key == "model":
-            self._window.open_picker()  # nothing has changed yet: the notice stays
-            return
-        is_of_draft = self._is_blocked
-        self._set_overflow(None)
+        is_of_draft = self._sign.blocks
+        self._sign.show(None)
         name, _, number = key.partition(":")
         if name == "send" and not is_of_draft:
             self._turns.go()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QObject, Signal, Slot
 
 from app.engine.protocol import ModelInfo, PromptFit
+from app.ui.main_window import MainWindow
 from app.ui.numbers import grouped, numbered
 from app.ui.shell.views import Choice, Overflow
 
-__all__ = ["overflow_of"]
+__all__ = ["OverflowSign", "overflow_of"]
 
 _EDIT_CHARS: Final = 160  # of an edit; it is there to be recognised
 
@@ -103,3 +104,35 @@ def _larger(fit: PromptFit, model: ModelInfo) -> list[Choice]:
             )
         )
     return choices
+
+
+class OverflowSign(QObject):
+    """Says it above the draft, and keeps that from being sent where it is wanted so.
+
+    Signals:
+        chosen(str): what is to be done; another model is chosen without it.
+
+    Attributes:
+        blocks: whether the draft can't be sent so.
+    """
+
+    chosen = Signal(str)
+
+    def __init__(self, window: MainWindow, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._window = window
+        self.blocks = False
+        window.chat.overflow.chosen.connect(self._on_chosen)
+
+    def show(self, overflow: Overflow | None, *, blocks: bool = False) -> None:
+        """Say what does not fit, None is nothing."""
+        self.blocks = blocks
+        self._window.chat.composer.set_blocked(blocks)
+        self._window.chat.overflow.set_overflow(overflow)
+
+    @Slot(str)
+    def _on_chosen(self, key: str) -> None:
+        if key == "model":
+            self._window.open_picker()  # nothing has changed yet: the sign stays
+        else:
+            self.chosen.emit(key)

@@ -1,12 +1,16 @@
-"""What the draft takes: its tokens, and how full the window is once it is sent."""
+"""What the draft takes: its tokens, those of its files, and how full the window is then."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import QObject, Slot
+
 from app.engine.fit import reply_room
-from app.engine.protocol import PromptFit
+from app.engine.protocol import Counted, EngineMessage, PromptFit
+from app.engine.qt_client import EngineProcess
+from app.ui.presenters.draft_files import DraftFiles
 from app.ui.shell.views import DraftFacts
 
-__all__ = ["DraftUse"]
+__all__ = ["DraftUse", "FileCounts"]
 
 
 class DraftUse:
@@ -63,3 +67,27 @@ class DraftUse:
         elif not is_measured:
             self._share = None
         return DraftFacts(self.tokens, self._share)
+
+
+class FileCounts(QObject):
+    """Has the engine count each file that is attached, if a model is loaded."""
+
+    def __init__(
+        self, engine: EngineProcess, files: DraftFiles, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._files = files
+        self._asked: dict[int, str] = {}  # requests, and the files they count
+        files.attached.connect(self._count)
+        engine.message.connect(self._on_message)
+
+    @Slot(str, str)
+    def _count(self, key: str, text: str) -> None:
+        if self._engine.state.model is not None:
+            self._asked[self._engine.count(text)] = key
+
+    @Slot(object)
+    def _on_message(self, message: EngineMessage) -> None:
+        if isinstance(message, Counted) and message.id in self._asked:
+            self._files.set_tokens(self._asked.pop(message.id), message.tokens)
