@@ -35,6 +35,7 @@ def _renamed(architecture: str, *, pooling: int | None = None) -> GgufBuilder:
         (_renamed("eagle3"), "draft", False),
         (_renamed("wavtokenizer-dec"), "audio", False),
         (_renamed("bert"), "embedding", None),
+        (_renamed("qwen3", pooling=1), "embedding", None),
         (_renamed("qwen3", pooling=3), "embedding", None),
         (_renamed("qwen3", pooling=4), "reranker", None),
         (_renamed("qwen3", pooling=0), "model", True),

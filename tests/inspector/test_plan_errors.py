@@ -43,6 +43,21 @@ def test_a_buffer_lies_on_the_device_that_it_is_named_after(buffer: str, device:
 
 
 @pytest.mark.parametrize(
+    ("buffer", "device"),
+    [
+        ("CUDA10_Compute", "CUDA10"),  # begins with CUDA1, too
+        ("CUDA1_Compute", "CUDA1"),
+        ("Vulkan", "Vulkan0"),
+        ("SYCL", "CPU"),
+    ],
+)
+def test_a_buffer_of_a_name_unknown_lies_on_the_device_nearest_to_it(
+    buffer: str, device: str
+) -> None:
+    assert device_of_buffer(buffer, ["CPU", "CUDA1", "CUDA10", "Vulkan0"]) == device
+
+
+@pytest.mark.parametrize(
     ("mapped", "planned", "own", "found"),
     [(100, 0, 0, 100), (100, 80, 0, 80), (100, 80, 30, 50), (40, 80, 30, 40), (100, 20, 30, 0)],
 )

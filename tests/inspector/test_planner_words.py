@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from gguf_tools.facts import read_facts
 from gguf_tools.hardware import HardwareTable
 from gguf_tools.machine import DecodeFit, Device, Machine, cpu_only
 from gguf_tools.typed import typed_facts
@@ -24,6 +26,7 @@ from inspector.planner_reasons import (
 from inspector.planner_setup import MachineSpec, PlannerSettings, machine_of
 from inspector.planner_words import range_text, short_name, tokens, verdict, verdict_detail
 from inspector.planning import RowPlan, finish, plan_row
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 GIB = 1 << 30
 
@@ -77,6 +80,7 @@ def test_verdicts(
     machine: dict[str, Any], settings: dict[str, Any], words: str, tone: str, detail: str
 ) -> None:
     found = row(box(**machine), **settings)
+    assert (found.lacks_bytes > 0) is (found.plan.fits is False)
     phrase, meant = verdict(found)
     assert str(phrase).startswith(words)
     assert meant == tone
@@ -228,6 +232,19 @@ def test_how_many_conversations() -> None:
     assert str(users_phrases(several)[1]).endswith("1.00 GiB.")
 
 
+def test_a_state_is_each_conversation_s_own(tmp_path: Path) -> None:
+    tiny = TinyModel(architecture="lfm2", context=8192)
+    facts = read_facts(write_tiny_model(tmp_path / "m.gguf", tiny))
+
+    def said(conversations: int) -> str:
+        wanted = msgspec.structs.replace(
+            PlannerSettings(), context=4096, conversations=conversations
+        )
+        return str(users_phrases(finish(plan_row(facts, wanted, box())))[1])
+
+    assert said(1) == said(4)
+
+
 def test_how_the_ceiling_follows() -> None:
     found = row(box())
     full, empty = found.rates.bytes_per_step, found.empty.bytes_per_step
@@ -273,6 +290,9 @@ def test_what_to_expect() -> None:
         f"{rates.low:.0f}–{rates.high:.0f} tok/s in all, "
         f"{rates.low / 4:.0f}–{rates.high / 4:.0f} for each"
     )
+    # Where arithmetic is the limit, a share of the bandwidth's ceiling would mean nothing.
+    weak = [str(item) for item in realistic_phrases(row(box(flops_per_s=1e11), context=512))]
+    assert not any("of the ceiling" in text for text in weak)
 
 
 def test_experts_beside_the_card() -> None:

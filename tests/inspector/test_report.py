@@ -36,6 +36,16 @@ def test_report_tells_what_was_recorded(plan_of: PlanOf) -> None:
     assert "expected" in second["explanation"]
 
 
+def test_a_turn_without_a_rate_has_no_share_of_the_ceiling(plan_of: PlanOf) -> None:
+    session = Session()
+    session.planned(plan_of())
+    silent = turn(loaded(session), reply_tokens=1, decode_s=0.0, samples=())
+    (told,) = report_as_json("A chat", [silent])["turns"]
+    assert told["decode_per_s"] is None
+    assert told["ceiling"] > 0
+    assert told["efficiency"] is None
+
+
 def test_turns_without_a_load_keep_their_figures() -> None:
     data = report_as_json("x", [turn()])
     assert data["loads"] == {}

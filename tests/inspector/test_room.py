@@ -89,6 +89,14 @@ def test_layers_go_back_to_main_memory() -> None:
         assert after.fits is fits
 
 
+def test_no_layer_stays_on_a_card_that_is_all_but_full() -> None:
+    plan = planned("8B, plain Q4", 64, 0.3, context=4096)
+    fixes = [fix for fix in room_fixes(plan) if "gpu_layers" in fix.changes]
+    assert [(fix.text, fix.changes) for fix in fixes] == [
+        ("0 layers on the accelerator", {"gpu_layers": 0})
+    ]
+
+
 def test_experts_go_to_main_memory() -> None:
     plan = planned("Qwen3 30B-A3B", 64, 16, context=4096)
     texts = [fix.text for fix in room_fixes(plan)]
