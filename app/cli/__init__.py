@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from app.cli.exits import EXIT_INTERRUPTED, EXIT_REFUSED
 from app.cli.folders import obstacle
 from app.cli.terminal import note
 from app.paths import default_paths
@@ -147,7 +148,7 @@ def run(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        return 130
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of stdout left (as `head` does); nothing more can be said there.
         _drop_stdout()
@@ -158,7 +159,7 @@ def run(arguments: Sequence[str]) -> int:
         _drop_stdout()
         with contextlib.suppress(OSError):  # stderr may lead to the same disk
             note(f"The output can't be written: {error.strerror}.")
-        return 1
+        return EXIT_REFUSED
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -170,7 +171,7 @@ def _run(arguments: Sequence[str]) -> int:
     refused = obstacle(default_paths().data) if command.keeps else None
     if refused is not None:
         note(refused)
-        return 1
+        return EXIT_REFUSED
     code: int = getattr(importlib.import_module(command.module), command.runner)(parsed)
     return code
 

@@ -9,6 +9,7 @@ from app.cli import tune
 from app.cli.bench_run import bench
 from app.cli.bench_text import bench_json, bench_text
 from app.cli.engine import exit_code_of
+from app.cli.exits import EXIT_NO_MODEL
 from app.cli.folders import open_settings
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes
@@ -19,8 +20,6 @@ from gguf_tools.facts import read_facts
 from gguf_tools.header import HeaderError
 
 __all__ = ["add_arguments", "run"]
-
-EXIT_NO_MODEL = 3
 
 
 def _numbers(least: int) -> Callable[[str], tuple[int, ...]]:

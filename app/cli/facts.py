@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from app.cli.exits import EXIT_NO_MODEL
 from app.cli.terminal import json_line, note, say, shown
 from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 from gguf_tools.units import format_bytes, format_count, format_decimal_bytes
 
 __all__ = ["add_arguments", "facts_as_json", "run"]
-
-EXIT_NO_MODEL = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

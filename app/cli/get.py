@@ -7,8 +7,9 @@ import sys
 import time
 from pathlib import PurePosixPath
 
+from app.cli.exits import EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_USAGE
 from app.cli.folders import make_folders, open_settings
-from app.cli.hub import EXIT_REFUSED, folder_for, open_hub, print_table, read_fits
+from app.cli.hub import folder_for, open_hub, print_table, read_fits
 from app.cli.terminal import json_line, note, say, shown
 from app.data.hub.errors import HubError
 from app.data.hub.fetch import download
@@ -22,7 +23,6 @@ from gguf_tools.units import counted, format_bytes, format_seconds
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_USAGE = 2
 _HEADINGS = ("FILE", "VARIANT", "SIZE", "BITS/WEIGHT", "FIT", "TOK/S")
 _EVERY_S = 10.0
 _Fits = dict[str, tuple[ModelFacts | None, VariantFit]]
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         _end_line()
         note("[stopped; the same command goes on from here]")
-        return 130
+        return EXIT_INTERRUPTED
 
 
 def _run(arguments: argparse.Namespace, wanted: Reference, paths: Paths, settings: Settings) -> int:

@@ -20,9 +20,7 @@ from app.paths import Paths
 from app.settings import Settings
 from gguf_tools.facts import ModelFacts
 
-__all__ = ["EXIT_REFUSED", "folder_for", "open_hub", "print_table", "read_fits"]
-
-EXIT_REFUSED = 1
+__all__ = ["folder_for", "open_hub", "print_table", "read_fits"]
 
 
 def open_hub(paths: Paths, settings: Settings) -> Hub:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.cli.engine import open_engine
+from app.cli.exits import EXIT_ENGINE
 from app.cli.folders import make_folders, open_settings
 from app.cli.terminal import json_line, note, say, shown
 from app.data.library.choices import LibraryChoices
@@ -29,7 +30,6 @@ from gguf_tools.units import format_bytes, format_count, format_figure
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_ENGINE: Final = 4
 _HEADINGS: Final = ("NAME", "VARIANT", "SIZE", "PARAMETERS", "CONTEXT", "ARCHITECTURE", "FOUND IN")
 _FIT_HEADINGS: Final = ("FITS", "MAX CONTEXT", "DECODE", "PREFILL")
 _VERDICTS: Final = {"fits": "yes", "tight": "tight", "too_large": "no", "unknown": "unknown"}

@@ -15,6 +15,7 @@ from app.cli.budget import (
     this_computer,
     unknown_hardware,
 )
+from app.cli.exits import EXIT_NO_MODEL, EXIT_USAGE
 from app.cli.numbers import MOST_TOKENS, decimal, whole
 from app.cli.terminal import json_line, note, say, shown
 from app.engine.protocol import LoadOptions
@@ -42,10 +43,8 @@ from inspector.room import lacking
 
 __all__ = ["add_arguments", "plan_as_json", "run"]
 
-EXIT_USAGE = 2
 _PROMPT_TOKENS = 512
 _STEP = 256  # contexts come in steps
-EXIT_NO_MODEL = 3
 
 
 class _UsageError(Exception):

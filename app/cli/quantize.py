@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from app.cli.engine import open_engine
+from app.cli.exits import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO_MODEL, EXIT_REFUSED, EXIT_USAGE
 from app.cli.folders import open_settings
 from app.cli.numbers import whole
 from app.cli.terminal import json_line, note, say, shown
@@ -45,11 +46,6 @@ from inspector.planned import load_settings
 
 __all__ = ["add_arguments", "run"]
 
-EXIT_REFUSED: Final = 1
-EXIT_USAGE: Final = 2
-EXIT_NO_MODEL: Final = 3
-EXIT_ENGINE: Final = 4
-EXIT_INTERRUPTED: Final = 130
 _CODES: Final = {
     "usage": EXIT_USAGE,
     "model": EXIT_NO_MODEL,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from app.cli.exits import EXIT_REFUSED, EXIT_USAGE
 from app.cli.terminal import for_stream, json_line, note, say
 from app.data.conversations import ConversationStore
 from app.data.errors import StoreUnavailable
@@ -55,13 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
         store = ConversationStore(paths.store, read_only=True)
     except StoreUnavailable as error:
         note(error)
-        return 1
+        return EXIT_REFUSED
     try:
         chat = find_chat(store, arguments.chat)
         messages = store.messages(chat.id) if arguments.all_branches else store.path(chat.id)
     except TransferError as error:
         note(error)
-        return 2
+        return EXIT_USAGE
     finally:
         store.close()
     turns = turn_records(messages, LoadRecords(paths.load_records))
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _write(Path(arguments.out), chat.title, turns, as_json=arguments.json)
     except OSError as error:
         note(f"{arguments.out} can't be written: {error.strerror or error}.")
-        return 2
+        return EXIT_USAGE
 
 
 def _json(title: str, turns: Sequence[TurnRecord]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from app.cli.exits import EXIT_REFUSED
 from app.cli.folders import make_folders, open_settings
-from app.cli.hub import EXIT_REFUSED, open_hub, print_table
+from app.cli.hub import open_hub, print_table
 from app.cli.numbers import whole
 from app.cli.terminal import json_line, note
 from app.data.hub.errors import HubError

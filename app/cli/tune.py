@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.exits import EXIT_NO_MODEL
 from app.cli.folders import open_settings
 from app.cli.options import load_options, remotes
 from app.cli.terminal import json_line, note, say, shown
@@ -20,7 +21,6 @@ from app.tuned import kept_of, key_of, shape_of_file
 
 __all__ = ["run", "tune"]
 
-EXIT_NO_MODEL = 3
 _HEADS = ("test", "depth", "before", "after", "gain")
 
 

@@ -14,6 +14,7 @@ from app.cli.budget import (
     plannable_facts,
 )
 from app.cli.engine import exit_code_of, open_engine
+from app.cli.exits import EXIT_NO_MODEL
 from app.cli.folders import open_settings
 from app.cli.options import remotes
 from app.cli.terminal import json_line, note, say, shown
@@ -28,7 +29,6 @@ from gguf_tools.units import format_bytes
 
 __all__ = ["Row", "add_arguments", "compare", "run", "worst_error"]
 
-EXIT_NO_MODEL = 3
 _LOG_ROUNDING = 5243  # half of 0.01 MiB, as the log prints sizes
 
 

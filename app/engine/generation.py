@@ -8,14 +8,16 @@ reading of the weights serves them all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 
 from app.engine.cache import PrefixCache
 from app.engine.drafting import Draft
 from app.engine.interface import Aborted, EngineFailure, EngineModel
-from app.engine.protocol import SamplingOptions
+from app.engine.protocol import SamplingOptions, StopReason
 from app.engine.reply import Listener, Outcome, RunningReply, prompt_stats
 from app.engine.text.reply import ReplyText
 from inspector.records import TurnStats
@@ -141,70 +143,74 @@ class Generation:
 
     def _write(self, reply: RunningReply, position: int) -> None:
         """Draw and evaluate tokens until the reply ends."""
-        model, cache, listener, stopped = self._model, self._cache, self._listener, self._stopped
-        while True:
-            if stopped():
-                reply.stop = "stopped"
-                break
-            token = reply.draw(position)
-            if token is None:
-                break
-            listener.before_token(len(reply.tokens))
-            try:
-                model.decode((token,), position)
-            except Aborted:
-                cache.resync()
-                reply.stop = "stopped"
-                break
-            except EngineFailure as failure:
-                if failure.kind != "does_not_fit":
-                    reply.finish()
-                    raise
-                reply.stop = "context_full"
-                break
-            cache.extend((token,))
-            position += 1
-        reply.finish()
+        model, cache, listener = self._model, self._cache, self._listener
+        with _finishing(reply):
+            while not self._is_stopped(reply):
+                token = reply.draw(position)
+                if token is None:
+                    break
+                listener.before_token(len(reply.tokens))
+                if not self._evaluated((reply,), partial(model.decode, (token,), position)):
+                    break
+                cache.extend((token,))
+                position += 1
 
     def _write_drafted(self, reply: RunningReply, prompt: Sequence[int], draft: Draft) -> None:
         """Draw tokens and check drafted ones along with them, until the reply ends."""
-        model, cache, listener, stopped = self._model, self._cache, self._listener, self._stopped
+        model, cache, listener = self._model, self._cache, self._listener
         tokens = list(prompt)
-        token = reply.draw(len(tokens))
-        while token is not None:
-            if stopped():
-                reply.stop = "stopped"
-                break
-            listener.before_token(len(reply.tokens))
-            position = len(tokens)
-            tokens.append(token)
-            guesses = draft.propose(tokens, model.info.n_ctx - position - 2)
-            batch = (token, *guesses)
-            try:
-                model.decode_each(batch, range(position, position + len(batch)), (0,) * len(batch))
-            except Aborted:
-                cache.resync()
-                reply.stop = "stopped"
-                break
-            except EngineFailure as failure:
-                if failure.kind != "does_not_fit":
-                    reply.finish()
-                    raise
-                reply.stop = "context_full"
-                break
-            self._drafted_tokens += len(guesses)
-            row = 0
-            token = reply.draw(position + 1, row)
-            while row < len(guesses) and token == guesses[row]:
-                tokens.append(token)
-                row += 1
+        with _finishing(reply):
+            token = reply.draw(len(tokens))
+            while token is not None and not self._is_stopped(reply):
                 listener.before_token(len(reply.tokens))
-                token = reply.draw(position + 1 + row, row)
-            self._accepted_tokens += row
-            cache.extend(batch[: row + 1])
-            if row < len(guesses):
-                cache.resync()  # what was guessed wrong is cut off
-        reply.finish()
+                position = len(tokens)
+                tokens.append(token)
+                guesses = draft.propose(tokens, model.info.n_ctx - position - 2)
+                batch = (token, *guesses)
+                places = range(position, position + len(batch))
+                step = partial(model.decode_each, batch, places, (0,) * len(batch))
+                if not self._evaluated((reply,), step):
+                    break
+                self._drafted_tokens += len(guesses)
+                row = 0
+                token = reply.draw(position + 1, row)
+                while row < len(guesses) and token == guesses[row]:
+                    tokens.append(token)
+                    row += 1
+                    listener.before_token(len(reply.tokens))
+                    token = reply.draw(position + 1 + row, row)
+                self._accepted_tokens += row
+                cache.extend(batch[: row + 1])
+                if row < len(guesses):
+                    cache.resync()  # what was guessed wrong is cut off
+
+    def _is_stopped(self, *replies: RunningReply) -> bool:
+        """Tell whether the user wants no more, and the replies, which end with it."""
+        stopped = self._stopped()
+        for reply in replies if stopped else ():
+            reply.stop = "stopped"
+        return stopped
+
+    def _evaluated(self, replies: Sequence[RunningReply], step: Callable[[], None]) -> bool:
+        """Evaluate a step; return whether the replies go on, and tell them why not.
+
+        Raises:
+            EngineFailure: it failed for something else than a full context.
+        """
+        stop: StopReason = "context_full"
+        try:
+            step()
+        except Aborted:
+            self._cache.resync()
+            stop = "stopped"
+        except EngineFailure as failure:
+            if failure.kind != "does_not_fit":
+                raise
+        else:
+            return True
+        for reply in replies:
+            reply.stop = stop
+        return False
 
     def _write_several(
         self,
@@ -213,7 +219,7 @@ class Generation:
         ended: Callable[[RunningReply], None],
     ) -> None:
         """Draw a token for each reply and evaluate them in one batch, until all have ended."""
-        model, cache, listener, stopped = self._model, self._cache, self._listener, self._stopped
+        model, cache, listener = self._model, self._cache, self._listener
 
         def end(reply: RunningReply) -> None:
             reply.finish()
@@ -225,11 +231,7 @@ class Generation:
         running = list(replies)
         rows = [-1] * len(running)  # at first all draw from the prompt's last row
         try:
-            while running:
-                if stopped():
-                    for reply in running:
-                        reply.stop = "stopped"
-                    break
+            while running and not self._is_stopped(*running):
                 drawn = []
                 for reply, row in zip(running, rows, strict=True):
                     token = reply.draw(position, row)
@@ -242,22 +244,13 @@ class Generation:
                 if not running:
                     break
                 listener.before_token(len(running[0].tokens))
-                try:
-                    model.decode_each(
-                        [token for _, token in drawn],
-                        [position] * len(drawn),
-                        [reply.number for reply in running],
-                    )
-                except Aborted:
-                    cache.resync()
-                    for reply in running:
-                        reply.stop = "stopped"
-                    break
-                except EngineFailure as failure:
-                    if failure.kind != "does_not_fit":
-                        raise
-                    for reply in running:
-                        reply.stop = "context_full"
+                step = partial(
+                    model.decode_each,
+                    [token for _, token in drawn],
+                    [position] * len(drawn),
+                    [reply.number for reply in running],
+                )
+                if not self._evaluated(running, step):
                     break
                 if not running[0].number:
                     cache.extend((drawn[0][1],))
@@ -271,6 +264,15 @@ class Generation:
                 model.drop(number)
         for reply in running:
             end(reply)
+
+
+@contextmanager
+def _finishing(reply: RunningReply) -> Iterator[None]:
+    """Release the text that a reply held back, however its writing ends."""
+    try:
+        yield
+    finally:
+        reply.finish()
 
 
 def _seeded(sampling: SamplingOptions, number: int) -> SamplingOptions:
