@@ -169,6 +169,18 @@ def test_a39_threads(
     assert "threads" not in ids(session)
 
 
+def test_what_the_plan_advises_stays_once_it_is_loaded(session: Session) -> None:
+    assert session.plan is not None
+    advice = {
+        name: FindingRecord(id=name, severity="note", text=f"About {name}.")
+        for name in ("flash_off", "swa_full", "does_not_fit")
+    }
+    session.plan = msgspec.structs.replace(session.plan, findings=tuple(advice.values()))
+    assert set(ids(session)) & set(advice) == {"flash_off", "swa_full"}  # it did fit
+    session.tuned = True  # measured: without flash attention it is faster here
+    assert set(ids(session)) & set(advice) == {"swa_full"}
+
+
 def test_compatibility_mode_is_told(session: Session) -> None:
     changed(session, compatibility=True)
     assert "slower" in found(session, "compatibility").cause

@@ -185,6 +185,14 @@ def test_settings_that_are_not_given_are_the_planner_s(
     assert load_settings({"n_ctx": 4096, "repack": True}, facts).repack is True
 
 
+@pytest.mark.parametrize(("sequences", "shared"), [(1, False), (2, True), (4, True)])
+def test_several_chats_share_one_cache(
+    facts_of: Callable[..., ModelFacts], sequences: int, shared: bool
+) -> None:
+    load = load_settings({"n_ctx": 4096, "sequences": sequences}, facts_of())
+    assert (load.context, load.sequences, load.unified) == (4096, sequences, shared)
+
+
 def test_a_table_that_is_both_counts_as_the_output(facts_of: Callable[..., ModelFacts]) -> None:
     facts = facts_of(tied=True)
     record = plan_record(make_plan(facts, load_settings({"n_ctx": 512}, facts), machine()))

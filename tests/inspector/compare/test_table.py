@@ -39,6 +39,16 @@ def test_rows_put_measured_beside_predicted() -> None:
     assert failed.requantized_from == "Q8_0"
 
 
+def test_bytes_that_nobody_knows_have_no_ratio() -> None:
+    record = comparison()
+    unknown = msgspec.structs.replace(record.variants[0], bytes_per_token=None, decode=None)
+    first, *_ = variant_rows(
+        msgspec.structs.replace(record, variants=(unknown, *record.variants[1:]))
+    )
+    assert first.bytes_per_token is None
+    assert first.ratio_predicted is None
+
+
 def test_without_a_test_the_answers_rate_counts() -> None:
     variants = [msgspec.structs.replace(item, decode=None) for item in comparison().variants]
     row = variant_rows(comparison(variants=tuple(variants)))[0]
@@ -89,6 +99,12 @@ def test_records_come_back_as_they_were() -> None:
     record = comparison()
     assert decode_comparison(encode_comparison(record)) == record
     assert record.id == decode_comparison(encode_comparison(record)).id
+    later = msgspec.structs.replace(record, at_ms=record.at_ms + 1)
+    assert record.id < later.id  # sorted by time
+    other = msgspec.structs.replace(
+        record, settings=msgspec.structs.replace(record.settings, prompt="Another")
+    )
+    assert other.id != record.id
     assert record.title == "Model 8B: Q4_K_M, Q8_0, Q2_K"
 
 
