@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize
+from PySide6.QtCore import QEvent, QObject, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QWidget
 
@@ -33,6 +33,8 @@ class WrappingRow(QWidget):
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.addWidget(first, 1)
         self._box.addWidget(self._others)
+        # Its size is fixed, so Qt does not pass its wishes on.
+        self._others.installEventFilter(self)
 
     def set_sizes(self, spacing_px: int, least_px: int) -> None:
         """Set the gaps, and the width below which ``first`` gets a row of its own."""
@@ -61,6 +63,12 @@ class WrappingRow(QWidget):
         if event.type() == QEvent.Type.LayoutRequest:
             self._arrange()
         return taken
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Look at the widths again when one of the others wants another one."""
+        if watched is self._others and event.type() == QEvent.Type.LayoutRequest:
+            self._arrange()
+        return super().eventFilter(watched, event)
 
     def _arrange(self) -> None:
         row = self._flow.sizeHint().width()
