@@ -13,14 +13,15 @@ from app.data.drivers import CardSample
 from app.data.nvidia import Nvidia, nvidia_devices
 from app.data.probe import (
     Reported,
+    assumed_flops,
     host_device,
     machine_of,
 )
 from app.data.state import StateFile
 from app.engine.bandwidth import LARGE_BYTES, measure_bandwidth, probe_size
-from app.engine.protocol import DeviceInfo, Hello
+from app.engine.protocol import DeviceInfo, Hello, LoadOptions
 from app.engine.recording import DriverSays
-from app.engine.threads import choose_threads, cpu_name
+from app.engine.threads import choose_threads, clamp_threads, cpu_name
 from app.paths import default_paths
 from gguf_tools.hardware import HardwareTable, parse_hardware
 from gguf_tools.machine import Device, Machine
@@ -101,14 +102,15 @@ def bandwidth_for(
 
 
 def machine_for(
-    hello: Hello, bandwidth: BandwidthRecord | None, devices: str | None = None
+    hello: Hello, bandwidth: BandwidthRecord | None, options: LoadOptions | None = None
 ) -> Machine:
     """Return the planner's machine of an engine's hello.
 
     Args:
         hello: of the engine.
-        bandwidth: a probe of main memory.
-        devices: those that a load may use, as `LoadOptions.devices`.
+        bandwidth: a probe of main memory, made with the threads that decode.
+        options: the load it is for, of which the devices that may be used and the threads that
+            read a prompt count; None for any.
     """
     machine = machine_of(
         reported(hello.devices),
@@ -118,9 +120,12 @@ def machine_for(
         bandwidth=bandwidth,
         cards=_cards(),
     )
-    names = device_names(devices)
+    names = device_names(None if options is None else options.devices)
     chosen = (item for item in machine.accelerators if is_named(names, item.name, item.description))
     host = replace(machine.cpu, features=cpu_features(hello.system_info))
+    if options is not None:
+        reading = clamp_threads(options.threads_batch or options.threads)  # as the engine has it
+        host = replace(host, prefill_flops_per_s=assumed_flops(reading))
     return replace(machine, cpu=host, accelerators=tuple(chosen))
 
 

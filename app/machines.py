@@ -101,22 +101,20 @@ class Machines:
         shape = model_shape(facts) if facts.loadable else ""
         return with_tuning(options, self._tunings.get(key_of(shape, options)))
 
-    def of(
-        self, bytes_per_token: int, *, threads: int | None = None, devices: str | None = None
-    ) -> Machine:
+    def of(self, bytes_per_token: int, options: LoadOptions | None = None) -> Machine:
         """Return the machine for a model that reads so many bytes at each token.
 
         Args:
             bytes_per_token: what it reads.
-            threads: that decode; None those that an engine takes by itself.
-            devices: those that the load may use, as `LoadOptions.devices`.
+            options: the load it is for, of which threads and devices count; None is the usual one.
         """
-        size, count = probe_size(bytes_per_token), clamp_threads(threads)
+        asked = options or LoadOptions()
+        size, count = probe_size(bytes_per_token), clamp_threads(asked.threads)
         # By the size itself: of sizes in one class a probe may be near to one and not to another.
-        key = (size, count, devices)
+        key = (size, count, asked.threads_batch, asked.devices)
         if key not in self._known:
             record = self._record(size, count)
-            self._known[key] = self._at_one_moment(machine_for(self._hello, record, devices))
+            self._known[key] = self._at_one_moment(machine_for(self._hello, record, asked))
         return self._known[key]
 
     def _at_one_moment(self, machine: Machine) -> Machine:
@@ -175,7 +173,7 @@ class Machines:
     ) -> Plan:
         """Return the plan of a load; the threads and devices are those of ``options``."""
         size = facts.bytes_read_per_token or facts.weights_bytes
-        machine = self.of(size, threads=options.threads, devices=options.devices)
+        machine = self.of(size, options)
         plan = make_plan(facts, load, machine, freed_bytes=freed_bytes)
         return self.fitted(plan, options, is_made=is_made)
 

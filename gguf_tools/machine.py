@@ -63,7 +63,8 @@ class Device:
     """One place where weights and caches can lie.
 
     Bandwidth is what weights are read at (bytes per second), ``flops_per_s`` the dense 16-bit
-    rate. ``pool`` names the memory a device draws on: devices of unified memory share one.
+    rate; ``prefill_flops_per_s`` that of a prompt, which a processor may read with other threads
+    than it decodes with (None: the same). ``pool`` names the memory a device draws on: devices of unified memory share one.
     ``overhead_bytes`` are taken by the driver's context before anything is loaded.
     ``link_bytes_per_s`` is the way to the device: its bus, or to one of another computer ("rpc")
     the network, whose round trip is ``round_trip_s`` (seconds). ``bandwidth_note`` says what is
@@ -80,6 +81,7 @@ class Device:
     bandwidth_basis: Basis = "assumed"
     bandwidth_note: str = ""
     flops_per_s: float | None = None
+    prefill_flops_per_s: float | None = None
     flops_basis: Basis = "assumed"
     link_bytes_per_s: float | None = None
     link_basis: Basis = "assumed"
@@ -87,6 +89,11 @@ class Device:
     pool: str = ""
     overhead_bytes: int = 0
     features: frozenset[CpuFeature] = frozenset()
+
+    @property
+    def prompt_flops_per_s(self) -> float | None:
+        """Return the rate of arithmetic over a prompt, None if unknown."""
+        return self.prefill_flops_per_s or self.flops_per_s
 
     @property
     def alignment(self) -> int:

@@ -364,7 +364,7 @@ def _prefill(
     device = machine.devices[memory.placement.output]
     plan = PrefillPlan(
         flops_per_token=prefill_flops(reads, shape, tokens) / tokens,
-        flops_per_s=device.flops_per_s,
+        flops_per_s=device.prompt_flops_per_s,
         flops_basis=device.flops_basis,
         expected=tokens / found if found else None,
         expected_low=tokens / most if most else None,

@@ -251,8 +251,8 @@ class Prompt:
                 total += reading[index]
                 continue
             seconds = _work_seconds(work[index], device, full=full)
-            if index == CPU and kernels and device.flops_per_s:
-                seconds = kernels / device.flops_per_s
+            if index == CPU and kernels and device.prompt_flops_per_s:
+                seconds = kernels / device.prompt_flops_per_s
             what: Holder = "arithmetic"
             if seconds is not None:
                 if max(reading[index], launching[index]) > seconds:
@@ -324,12 +324,12 @@ class Prompt:
                     if computed is None:
                         return None
                     total += times * (read / (link * link_share) + computed)
-                elif cpu.flops_per_s:
+                elif cpu.prompt_flops_per_s:
                     work = reads.expert_prompt_work[layer] * batch
                     if full:
                         work = 2.0 * reads.expert_parameters[layer] * batch
                     reading = read / cpu.bandwidth_bytes_per_s if cpu.bandwidth_bytes_per_s else 0.0
-                    total += times * max(work / cpu.flops_per_s, reading)
+                    total += times * max(work / cpu.prompt_flops_per_s, reading)
                 else:
                     return None
         return total
@@ -348,6 +348,6 @@ class Prompt:
 
 
 def _work_seconds(work: float, device: Device, *, full: bool) -> float | None:
-    if not device.flops_per_s:
+    if not device.prompt_flops_per_s:
         return None
-    return work / (device.flops_per_s * (1.0 if full else PREFILL_SHARE[device.kind]))
+    return work / (device.prompt_flops_per_s * (1.0 if full else PREFILL_SHARE[device.kind]))

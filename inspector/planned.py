@@ -290,7 +290,7 @@ def _device(plan: Plan, item: DeviceMemory, index: int) -> PlannedDevice:
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
         bandwidth_basis=device.bandwidth_basis,
         bandwidth_note=device.bandwidth_note,
-        flops_per_s=device.flops_per_s,
+        flops_per_s=device.prompt_flops_per_s,
         flops_basis=device.flops_basis,
         link_bytes_per_s=device.link_bytes_per_s,
         round_trip_s=device.round_trip_s,

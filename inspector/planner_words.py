@@ -102,6 +102,8 @@ def verdict(row: RowPlan) -> tuple[Phrase, Tone]:
                 return say("KV breaks it"), "danger"
             return say("KV breaks it at %1", at), "danger"
         case "compute_breaks":
+            if not row.memory_ends:
+                return say("Buffers don't fit"), "danger"
             return say("Scores break it at %1", at), "danger"
         case "weights_break":
             return say("Weights don't fit"), "danger"

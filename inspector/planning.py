@@ -271,13 +271,13 @@ def _ends(plan: Plan, *, below_line: bool = False) -> int | None:
 def _cause(plan: Plan, longest: int | None) -> Cause:
     """Return what ends the context: what grows fastest with it, or the weights by themselves.
 
-    Weights are to blame where a memory would be over its load line without any cache; where many
-    conversations leave none of them room for one step it is the cache all the same.
+    Weights are to blame where a memory would be over its load line by them alone. Where nothing
+    else but buffers and caches leave no room for one step, it is the larger of both.
     """
     if longest is None:
         return "unknown"
-    if longest < STEP_TOKENS and _is_over_without_cache(plan):
-        return "weights"
+    if longest < STEP_TOKENS:
+        return _largest_over(plan)
     trained = plan.facts.context_length or longest
     # The last step before the trained length counts as all of it: contexts come in steps.
     if longest >= trained // STEP_TOKENS * STEP_TOKENS and plan.fits:
@@ -290,16 +290,17 @@ def _cause(plan: Plan, longest: int | None) -> Cause:
     return "compute" if compute > cache else "cache"
 
 
-def _is_over_without_cache(plan: Plan) -> bool:
+def _largest_over(plan: Plan) -> Cause:
+    """Return what a memory has no room for: weights by themselves, else buffers or caches."""
+    cache = compute = 0
     for pool in plan.pools:
-        cache = sum(
-            item.kv_bytes + item.state_bytes
-            for item in plan.memory.devices
-            if item.device.memory_pool == pool.name
-        )
-        if pool.used_bytes and (pool.headroom_bytes or 0) + cache < 0:
-            return True
-    return False
+        here = [item for item in plan.memory.devices if item.device.memory_pool == pool.name]
+        caches = sum(item.kv_bytes + item.state_bytes for item in here)
+        buffers = sum(item.compute_bytes for item in here)
+        if pool.used_bytes and (pool.headroom_bytes or 0) + caches + buffers < 0:
+            return "weights"
+        cache, compute = cache + caches, compute + buffers
+    return "compute" if compute > cache else "cache"
 
 
 def _verdict(plan: Plan, cause: Cause, rates: Rates) -> VerdictKind:

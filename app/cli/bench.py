@@ -16,7 +16,7 @@ from app.cli.options import add_flags, add_remote_flags, load_options, remotes
 from app.cli.terminal import json_line, note, say
 from app.engine.client import EngineError
 from app.machine import state_file
-from gguf_tools.facts import read_facts
+from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.header import HeaderError
 
 __all__ = ["add_arguments", "run"]
@@ -72,23 +72,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_remote_flags(parser)
 
 
+def _measurable(file: str) -> ModelFacts | None:
+    """Return what a file says, None with a sentence on stderr if it can't be measured."""
+    try:
+        facts = read_facts(file)
+    except HeaderError as error:
+        note(error)
+        return None
+    if facts.loadable:
+        return facts
+    for warning in facts.warnings:
+        note(warning)
+    note(f"{file} can't be measured.")
+    return None
+
+
+def _depths(arguments: argparse.Namespace, facts: ModelFacts) -> list[int]:
+    """Return the depths asked for, those that the model was trained for unless --ctx says more.
+
+    A longer context can be made, but it says nothing of the model, and filling it takes its time.
+    """
+    tokens = max(arguments.prompt, arguments.generate)
+    most = max(facts.context_length or 0, arguments.n_ctx or 0) - tokens
+    if not facts.context_length or most < 0:
+        return list(arguments.depth)
+    for depth in arguments.depth:
+        if depth > most:
+            note(
+                f"--depth {depth:,} is taken as {most:,}: the model was trained for "
+                f"{facts.context_length:,} tokens; --ctx allows more."
+            )
+    return list(dict.fromkeys(min(depth, most) for depth in arguments.depth))
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
     if arguments.tune:
         return tune.run(arguments)
     state, settings = state_file(), open_settings()
     results = []
-    for file in arguments.files:
-        try:
-            facts = read_facts(file)
-        except HeaderError as error:
-            note(error)
-            return EXIT_NO_MODEL
-        if not facts.loadable:
-            for warning in facts.warnings:
-                note(warning)
-            note(f"{file} can't be measured.")
-            return EXIT_NO_MODEL
+    models = [_measurable(file) for file in arguments.files]
+    if None in models:
+        if len(models) > 1:
+            note("Nothing was measured: leave out what can't be.")
+        return EXIT_NO_MODEL
+    for facts in filter(None, models):
         try:
             record, bandwidth = bench(
                 facts,
@@ -96,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
                 state,
                 prompt=arguments.prompt,
                 generate=arguments.generate,
-                depths=arguments.depth,
+                depths=_depths(arguments, facts),
                 sequences=arguments.counts,
                 repeat=arguments.repeat,
                 endpoints=remotes(arguments, settings),

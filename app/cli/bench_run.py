@@ -66,7 +66,7 @@ def bench(
         assert client.hello is not None
         busy = busy_sentence([client.pid or 0])
         bandwidth = _probe(facts, state, client.hello.cpu, threads)
-        machine = machine_for(client.hello, bandwidth, options.devices)
+        machine = machine_for(client.hello, bandwidth, options)
         for group in _groups(sequences):
             most = max(group)
             asked = msgspec.structs.replace(

@@ -91,18 +91,19 @@ def bench_text(record: BenchRecord, bandwidth: BandwidthRecord | None) -> str:
         for row in record.rows
         if row.test == "decode" and row.ceiling and mean(row.samples) > ABOVE * row.ceiling
     ]
-    lines.append(f"  {_prediction(load)}")
+    lines.append(f"  {_prediction(load, is_busy=bool(record.busy))}")
     lines += [f"! Left out: {text}" for text in record.skipped]
     if record.busy:
         lines.append(f"! The machine was busy, so the figures are uncertain. {record.busy}")
     return "\n".join(lines)
 
 
-def _prediction(load: LoadRecord) -> str:
+def _prediction(load: LoadRecord, *, is_busy: bool) -> str:
     """Say on what the predictions of decoding rest."""
     fit = None if load.plan is None else load.plan.fit
     if fit is None:
-        return "Decode is predicted by what is likely (assumed); the next run by these figures."
+        next_one = "not kept, as the machine was busy" if is_busy else "what the next run goes by"
+        return f"Decode is predicted by what is likely (assumed); these figures are {next_one}."
     if fit.own:
         return f"Decode is predicted by {fit.count} rates that were measured here before."
     if fit.other_settings:

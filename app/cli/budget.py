@@ -181,7 +181,7 @@ def this_computer(
     size = facts.bytes_read_per_token or facts.weights_bytes
     if measure:
         _measure(state, hello.cpu, clamp_threads(options.threads), size)
-    machine = machines.of(size, threads=options.threads, devices=arguments.devices)
+    machine = machines.of(size, options)
     absent = _absent(arguments.devices, hello)
     if absent:
         used = ", ".join(item.name for item in machine.accelerators) or "the processor"

@@ -10,9 +10,9 @@ import argparse
 import io
 import itertools
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import msgspec
 from app.cli.engine import exit_code_of, open_engine
 from app.cli.exits import EXIT_USAGE
 from app.cli.folders import make_folders, open_settings
+from app.cli.interrupt import on_interrupt
 from app.cli.options import (
     add_flags,
     add_remote_flags,
@@ -157,7 +158,8 @@ class _Conversation:
         parts: list[str] = []
         reasoning: list[str] = []
         try:
-            done = self._stream(request, parts, reasoning)
+            with on_interrupt(partial(self.client.cancel, request.id), ends_next=True):
+                done = self._stream(request, parts, reasoning)
         except EngineError:
             if not parts:
                 self.messages.pop()
@@ -185,19 +187,7 @@ class _Conversation:
         note(statistics_line(done.stats, done.stop, done.stop_detail))
 
     def _stream(self, request: Generate, parts: list[str], reasoning: list[str]) -> Done:
-        interrupted = threading.Event()
-        stream = self.client.generate(request)
-        while True:
-            try:
-                message = next(stream)
-            except KeyboardInterrupt:
-                if interrupted.is_set():
-                    raise
-                interrupted.set()
-                self.client.cancel(request.id)
-                # The generator died of the interrupt; the rest of the reply still comes.
-                stream = self.client.messages(request.id)
-                continue
+        for message in self.client.generate(request):
             if isinstance(message, Started):
                 self._tell_fit(message.fit)
                 if message.reuse_note:
@@ -223,6 +213,7 @@ class _Conversation:
                 if message.reasoning_open:
                     note("\n[the reply ended inside its reasoning]")
                 return message
+        raise AssertionError("messages of a reply end with Done or Failed")
 
     def _tell_fit(self, fit: PromptFit) -> None:
         if fit.dropped and fit.keep_from != self.keep_from:

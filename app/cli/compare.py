@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +12,7 @@ import msgspec
 
 from app.cli.exits import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO_MODEL, EXIT_REFUSED, EXIT_USAGE
 from app.cli.folders import make_folders, open_settings
+from app.cli.interrupt import on_interrupt
 from app.cli.numbers import MOST_TOKENS, whole
 from app.cli.options import add_flags, add_remote_flags, load_options, remotes, sampling_options
 from app.cli.terminal import for_stream, json_line, note, say
@@ -172,13 +171,8 @@ def _reference(name: str | None, files: tuple[Path, ...]) -> int | None:
 
 def _interruptible(comparison: Comparison) -> ComparisonRecord:
     """Run with Ctrl+C as the cancel: what is known by then is shown."""
-    if threading.current_thread() is not threading.main_thread():
+    with on_interrupt(comparison.cancel):
         return comparison.run()
-    before = signal.signal(signal.SIGINT, lambda *_: comparison.cancel())
-    try:
-        return comparison.run()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class _Teller:

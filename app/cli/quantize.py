@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, Final
 from app.cli.engine import open_engine
 from app.cli.exits import EXIT_ENGINE, EXIT_INTERRUPTED, EXIT_NO_MODEL, EXIT_REFUSED, EXIT_USAGE
 from app.cli.folders import open_settings
+from app.cli.interrupt import on_interrupt
 from app.cli.numbers import whole
 from app.cli.terminal import json_line, note, say, shown
 from app.data.state import StateFile
@@ -135,13 +134,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _interruptible(maker: VariantMaker) -> Made:
     """Run the maker with Ctrl+C as its cancel."""
-    if threading.current_thread() is not threading.main_thread():
+    with on_interrupt(maker.cancel):
         return maker.run()
-    before = signal.signal(signal.SIGINT, lambda *_: maker.cancel())
-    try:
-        return maker.run()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 class _Progress:

@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         settings = open_settings()
         with open_engine(state_file(), note, remotes(args, settings)) as client:
             assert client.hello is not None
-            machine = machine_for(client.hello, None, args.devices)
             options = load_options(load, args)
+            machine = machine_for(client.hello, None, options)
             request = DryRun(id=client.new_id(), path=str(facts.path), options=options)
             answer = client.call(request, DryRan)
     except EngineError as error:

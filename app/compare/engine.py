@@ -107,7 +107,7 @@ class VariantRun(VariantState):
         self.client = client
         hello = client.start()
         self.engine = hello.engine
-        machine = machine_for(hello, self._bandwidth, self._options.devices)
+        machine = machine_for(hello, self._bandwidth, self._options)
         options = self._asked(self._options)
         self._plan = plan_of(self._facts, options, machine)
         if self._plan is not None:
@@ -234,7 +234,7 @@ class VariantRun(VariantState):
         client, info, row = self.client, self._info, self.record.decode
         if client is not None and client.hello is not None and info is not None and row is not None:
             asked = self._asked(self._options)
-            machine = machine_for(client.hello, self._bandwidth, asked.devices)
+            machine = machine_for(client.hello, self._bandwidth, asked)
             learn_decode(state, client.hello, asked, info, self._facts, machine, row, busy=busy)
 
     def _bench(self, test: Any, tokens: int, repeat: int) -> tuple[float, ...]:

@@ -27,6 +27,7 @@ __all__ = [
     "CPU_POOL",
     "HostMemory",
     "Reported",
+    "assumed_flops",
     "busy_sentence",
     "host_device",
     "host_memory",
@@ -155,6 +156,11 @@ def machine_of(
     return Machine(name=name, cpu=main, accelerators=tuple(devices))
 
 
+def assumed_flops(threads: int) -> float:
+    """Return the operations a second that are assumed of a processor's threads."""
+    return max(threads, 1) * _CLOCK_HZ * _FLOPS_PER_CYCLE
+
+
 def host_device(
     table: HardwareTable,
     name: str,
@@ -176,7 +182,7 @@ def host_device(
         free_bytes=host.free_bytes,
         bandwidth_bytes_per_s=None if row is None else row.bandwidth_bytes_per_s,
         bandwidth_basis="assumed" if row is None else "table",
-        flops_per_s=max(threads, 1) * _CLOCK_HZ * _FLOPS_PER_CYCLE,
+        flops_per_s=assumed_flops(threads),
         flops_basis="assumed",
         pool=CPU_POOL,
     )

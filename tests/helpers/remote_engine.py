@@ -24,7 +24,7 @@ def plan_of(client: EngineClient, path: Path, options: LoadOptions) -> Plan:
     """Return the plan of a model on the devices that a running engine told of."""
     assert client.hello is not None
     facts = read_facts(str(path))
-    machine = machine_for(client.hello, None, options.devices)
+    machine = machine_for(client.hello, None, options)
     return make_plan(facts, load_settings(msgspec.to_builtins(options), facts), machine)
 
 

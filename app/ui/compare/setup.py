@@ -45,8 +45,20 @@ class _Prompt(QPlainTextEdit):
         if event.size().width() != event.oldSize().width():
             self.wrapped.emit()
 
-    def lines_height(self, most: int) -> int:
-        """Return the height of the lines in pixels, of at most so many, as Qt lays them out."""
+    def fit(self, most: int, air_px: int) -> None:
+        """Take the height of the lines, of at most so many; with more there is a scroll bar.
+
+        The bar is not left to Qt: it takes width, so that lines wrap otherwise, and what needed it
+        may need it no more without it, round and round. Here it goes only where the lines fit
+        beside it; then they fit without it, too.
+        """
+        height, are_more = self._lines(most)
+        always, never = Qt.ScrollBarPolicy.ScrollBarAlwaysOn, Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(always if are_more else never)
+        self.setFixedHeight(height + air_px)
+
+    def _lines(self, most: int) -> tuple[int, bool]:
+        """Return the height of at most so many lines as Qt lays them out, and if there are more."""
         found, height, block = 0, 0.0, self.document().begin()
         while block.isValid() and found < most:
             self.blockBoundingRect(block)  # lays it out
@@ -55,7 +67,7 @@ class _Prompt(QPlainTextEdit):
             height += whole * min(count, most - found) / count
             found += count
             block = block.next()
-        return ceil(height)
+        return ceil(height), found > most or block.isValid()
 
 
 class SetupCard(QFrame):
@@ -82,7 +94,7 @@ class SetupCard(QFrame):
         self.prompt.setPlaceholderText(self.tr("Ask all variants the same question."))
         self.prompt.setAccessibleName(self.tr("Prompt for all variants"))
         self.prompt.setTabChangesFocus(True)
-        self.prompt.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.prompt.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.prompt.installEventFilter(self)
         self.prompt.wrapped.connect(self._fit)
         self.prompt.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -183,8 +195,7 @@ class SetupCard(QFrame):
 
     @Slot()
     def _fit(self) -> None:
-        height = self.prompt.lines_height(_MOST_LINES)
-        self.prompt.setFixedHeight(height + self._themes.theme.px(4))
+        self.prompt.fit(_MOST_LINES, self._themes.theme.px(4))
 
     def _share_row(self) -> None:
         """Let what will be run and how stand beside each other only where both have room."""

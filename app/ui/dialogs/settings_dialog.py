@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from PySide6.QtCore import QCoreApplication, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -24,6 +24,8 @@ from app.ui.page_area import PageArea
 from app.ui.theme import ThemeManager
 
 __all__ = ["SettingsDialog"]
+
+_PAUSE_MS: Final = 600  # in which the next figure is typed
 
 
 class SettingsDialog(QDialog):
@@ -48,7 +50,12 @@ class SettingsDialog(QDialog):
         self._search.textChanged.connect(self._on_query)
         self.form = SettingsForm(by_scope("app"), themes, self, fold_advanced=False)
         self.form.set_values(values)
-        self.form.value_changed.connect(self.value_changed)
+        self.form.value_changed.connect(self._on_value)
+        self._typed: dict[str, Any] = {}  # numbers that more figures may follow
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE_MS)
+        self._pause.timeout.connect(self._take_typed)
         self._warned = False  # that something typed is not kept
         for row in self.form.rows():
             row.fault_changed.connect(self._on_fault)
@@ -99,6 +106,28 @@ class SettingsDialog(QDialog):
         """Show values that were changed elsewhere (the text size, by its keys)."""
         self.form.set_values(values)
 
+    @Slot(str, object)
+    def _on_value(self, key: str, value: object) -> None:
+        """Take a value; a number once nothing more is typed: 99 is no wish on the way to 9999."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self._typed[key] = value
+            self._pause.start()
+        else:
+            self._typed.pop(key, None)
+            self.value_changed.emit(key, value)
+
+    @Slot()
+    def _take_typed(self) -> None:
+        typed, self._typed = self._typed, {}
+        for key, value in typed.items():
+            self.value_changed.emit(key, value)
+
+    def done(self, result: int) -> None:
+        """Close, with all that was typed."""
+        self._pause.stop()
+        self._take_typed()
+        super().done(result)
+
     def show_problem(self, text: str) -> None:
         """Say why a change could not be kept; empty takes it away."""
         self._problem.setText(text)
@@ -120,6 +149,9 @@ class SettingsDialog(QDialog):
     @Slot()
     def _on_fault(self) -> None:
         self._warned = False
+        for row in self.form.rows():
+            if row.fault:
+                self._typed.pop(row.setting.key, None)
         if self.form.is_valid():
             self.show_problem("")
 

@@ -41,6 +41,7 @@ class CachedChat(QObject):
         super().__init__(parent)
         self._controller = controller
         self._last: _Turn | None = None
+        self._branch: frozenset[str] = frozenset()  # messages up to that turn's, once seen
         engine.message.connect(self._on_message)
         controller.runner.started.connect(self._on_started)
         controller.runner.finished.connect(self._on_finished)
@@ -57,9 +58,25 @@ class CachedChat(QObject):
             return None
         if last is None or last.conversation_id != path[0].conversation_id:
             return 0
-        if all(message.id != last.message_id for message in reversed(path)):
-            return None  # another branch has its beginning in common
+        ids = [message.id for message in path]
+        if last.message_id not in ids:
+            return self._common(path)
+        self._branch = frozenset(ids[: ids.index(last.message_id) + 1])
         return last.tokens if last.tokens < used_tokens else None
+
+    def _common(self, path: Sequence[Message]) -> int | None:
+        """Return what another branch has in common with the one in the cache, None if not known.
+
+        As far as a reply in both was measured: what was asked after it is read again in any case.
+        """
+        last = self._last
+        if last is None or last.message_id not in self._branch:
+            return None
+        shared = [message for message in path if message.id in self._branch]
+        return next(
+            (item.stats.context_used_tokens for item in reversed(shared) if item.stats is not None),
+            0,
+        )
 
     @Slot(object)
     def _on_message(self, message: EngineMessage) -> None:

@@ -151,6 +151,7 @@ class EnginePresenter(QObject):
         changes: dict[str, Any],
         once: dict[str, Any],
     ) -> None:
+        self.notices.clear()
         if changes:
             self._keep(path, self._settings.load_values(path) | changes)
         options = LoadOptions(**(self._settings.load_values(path) | once))
@@ -161,7 +162,6 @@ class EnginePresenter(QObject):
         if self._engine.state.model is not None and self.path != path:
             self.notices.previous = self.path
         self.notices.path = path
-        self.notices.clear()
         self._options = msgspec.to_builtins(options)
         self.state.begin_load(Path(path), self._options)
         self.loading.emit(path, options)

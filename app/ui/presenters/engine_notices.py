@@ -25,6 +25,7 @@ LOSS_NOTICE = "engine-lost"
 _SILENT = "engine-silent"
 _LOAD_FAILED = "load-failed"
 _OTHER_MODEL = "other-model"
+_SAID = "engine"
 _CHOOSE = "choose"  # another model, from the list
 _OPEN = "open-file"
 
@@ -62,7 +63,7 @@ class EngineNotices(QObject):
 
     def clear(self) -> None:
         """Take away what another load makes out of date."""
-        for key in (LOSS_NOTICE, _LOAD_FAILED, _OTHER_MODEL):
+        for key in (LOSS_NOTICE, _LOAD_FAILED, _OTHER_MODEL, _SAID):
             self._notices.remove_notice(key)
 
     def offer_model_of(self, conversation: Conversation | None) -> None:
@@ -131,7 +132,7 @@ class EngineNotices(QObject):
 
     def say(self, sentence: str) -> None:
         """Say something of the engine."""
-        self._notices.show_notice(Notice("engine", sentence, "info"))
+        self._notices.show_notice(Notice(_SAID, sentence, "info"))
 
     def _values(self) -> dict[str, Any]:
         return dict(self._settings.load_values(self.path))

@@ -93,6 +93,8 @@ class LibraryPredictions(QObject):
         if not self._entries():
             return ""
         notes = self._notes.values()
+        if self._machine is None and self._engine.state.hello is not None:
+            return self.tr("Predictions come in a moment")
         return basis_line(
             self._machine,
             self._fastest_bytes_per_s,
@@ -158,6 +160,8 @@ class LibraryPredictions(QObject):
     @Slot()
     def _on_engine(self) -> None:
         self._planner.set_quiet(self._engine.state.status in _QUIET)
+        if self._machine is None:
+            self.show_basis()
 
     @Slot()
     def plan(self) -> None:

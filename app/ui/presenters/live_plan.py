@@ -94,7 +94,7 @@ class LivePlan:
         size = probe_size(facts.bytes_read_per_token or 0)
         bandwidth = kept_bandwidth(self._state, hello.cpu, self.threads, size)
         values = msgspec.to_builtins(self.options) | self._engine_values
-        machine = machine_for(hello, bandwidth, self.options.devices)
+        machine = machine_for(hello, bandwidth, self.options)
         try:
             draft = draft_facts(self.options.draft)
             plan = make_plan(facts, load_settings(values, facts, draft), machine)

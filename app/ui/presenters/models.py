@@ -65,6 +65,12 @@ class ModelsPresenter(QObject):
         self._window.set_first_run(False)
         self._window.show_page("chat")
         then, self._then = self._then, None
+        state = self._engine.state
+        if state.answers and state.model is not None and state.path == path:
+            # It is there, with the chat in its cache: to load it again would throw that away.
+            if then is not None:
+                then()
+            return
         self._loader.load(path, then=then)
 
     def then_regenerate(self, message_id: str, regenerate: Callable[[str], None]) -> None:

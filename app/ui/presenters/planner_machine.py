@@ -86,7 +86,7 @@ class ThisMachine(QObject):
         )
         freed, size = self._freed_bytes(), self._bytes_per_token
         tasks.run(
-            lambda: _without_own(machines.of(size, threads=options.threads), freed),
+            lambda: _without_own(machines.of(size, options), freed),
             self._on_machine, None, self,
         )  # fmt: skip
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.cli import run
@@ -13,7 +14,7 @@ from app.engine import bandwidth
 from app.paths import Paths
 from inspector.plan_record import SettingsRecord
 from inspector.records import BenchRecord, BenchRow, Identity, LoadRecord, TurnStats
-from tests.helpers.tiny_gguf import write_tiny_model
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,43 @@ def test_bench_as_a_table(tiny: Path, capsys: pytest.CaptureFixture[str]) -> Non
     heads, row = (line.split() for line in text.splitlines()[3:5])
     cells = dict(zip(heads[1:], row[2:], strict=False))
     assert cells["±"] == "–"  # one run deviates from nothing
+
+
+def test_depths_beyond_the_trained_length_are_not_filled_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write_tiny_model(tmp_path / "short.gguf", TinyModel(context=512)))
+    asked = ["bench", path, "--prompt", "16", "--generate", "8", "--repeat", "1", "--json"]
+    assert run([*asked, "--depth", "0,99999"]) == 0
+    shown = capsys.readouterr()
+    assert (
+        "--depth 99,999 is taken as 496: the model was trained for 512 tokens; --ctx allows more."
+        in shown.err
+    )
+    assert {row["depth"] for row in json.loads(shown.out)["rows"]} == {0, 496}
+    assert run([*asked, "--depth", "600", "--ctx", "768"]) == 0
+    shown = capsys.readouterr()
+    assert "is taken as" not in shown.err
+    assert {row["depth"] for row in json.loads(shown.out)["rows"]} == {600}
+
+
+def test_nothing_is_measured_where_one_file_can_not_be(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.gguf").write_bytes(b"GGUF")
+    assert run(["bench", str(tmp_path / "bad.gguf"), str(tiny)]) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.endswith("Nothing was measured: leave out what can't be.\n")
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"),
+    [("", "what the next run goes by"), ("Others.", "not kept, as the machine was busy")],
+)
+def test_what_was_measured_while_busy_is_not_promised_to_count(busy: str, said: str) -> None:
+    record = msgspec.structs.replace(_decoded(5.0, ceiling=10.0), busy=busy)
+    assert f"(assumed); these figures are {said}." in bench_text(record, None)
 
 
 def _decoded(*rates: float, ceiling: float) -> BenchRecord:

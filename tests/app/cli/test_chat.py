@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -12,7 +15,10 @@ from app.cli.chat import choose_model
 from app.data.state import StateFile
 from app.paths import Paths
 from tests.helpers.patience import PATIENCE_S
-from tests.helpers.tiny_gguf import write_tiny_model
+from tests.helpers.tiny_gguf import TinyModel, write_tiny_model
+
+if sys.platform != "win32":
+    import pty
 
 
 @pytest.fixture
@@ -75,3 +81,71 @@ def test_a_chat_in_the_terminal_leaves_the_windows_model(
     assert choose_model(None, kept) == str(model)  # but the next chat here goes on with it
     model.unlink()
     assert choose_model(None, kept) == str(other)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo terminal")
+def test_ctrl_c_stops_a_reply_and_the_chat_goes_on(tmp_path: Path) -> None:
+    words = tuple(f" word{number}" for number in range(4000))
+    path = write_tiny_model(tmp_path / "long.gguf", TinyModel(context=4096, script=words))
+    with _Terminal("chat", str(path), "--ctx", "4096") as terminal:
+        terminal.read_until("> ")
+        terminal.write(b"Hello\n")
+        for times in (1, 2):
+            terminal.read_until(" word9 ")
+            terminal.write(b"\x03")
+            terminal.read_until("tok/s")  # its statistics
+            terminal.read_until("> ")
+            assert terminal.process.poll() is None
+            terminal.write(f"Again {times}\n".encode())
+        terminal.read_until(" word9 ")
+        terminal.write(b"\x03")
+        terminal.read_until("> ")
+        terminal.write(b"\x04")
+        assert terminal.process.wait(PATIENCE_S) == 0
+    assert "Traceback" not in terminal.text
+
+
+# The first terminal that the leader of a session opens is its own, whose Ctrl+C it gets.
+_WITH_A_TERMINAL = """
+import os, runpy, sys
+os.open(os.ttyname(0), os.O_RDWR)
+runpy.run_module("app", run_name="__main__")
+"""
+
+
+class _Terminal:
+    """A command at a terminal of its own."""
+
+    def __init__(self, *words: str) -> None:
+        self._ours, theirs = pty.openpty()
+        self.text = ""
+        self._seen = 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _WITH_A_TERMINAL, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+    def write(self, data: bytes) -> None:
+        os.write(self._ours, data)
+
+    def read_until(self, words: str) -> None:
+        """Read on until some words come."""
+        end = time.monotonic() + PATIENCE_S
+        while (found := self.text.find(words, self._seen)) < 0:
+            assert time.monotonic() < end, self.text[-2000:]
+            ready, _, _ = select.select([self._ours], [], [], 1.0)
+            if ready:
+                self.text += os.read(self._ours, 65536).decode("utf-8", "replace")
+        self._seen = found + len(words)

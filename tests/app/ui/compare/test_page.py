@@ -241,3 +241,26 @@ def test_words_below_the_prompt_begin_where_it_begins(
     ) / 2
     words_x = card.options.mapTo(card, QPoint(0, 0)).x() + frame_px
     assert abs(words_x - card.prompt.mapTo(card, QPoint(0, 0)).x()) <= 2
+
+
+@pytest.mark.parametrize("margin", range(0, 120, 3))
+def test_prompt_settles_whatever_its_width(qtbot: QtBot, themes: ThemeManager, margin: int) -> None:
+    """A scroll bar takes width, so lines wrap otherwise: that must not go round and round."""
+    card = SetupCard(themes)
+    qtbot.addWidget(card)
+    card.show()
+    for words in (22, 30, 40, 45, 50, 60, 200):
+        card.prompt.setPlainText("several words " * words)
+        fits = 0
+
+        def count() -> None:
+            nonlocal fits
+            fits += 1
+
+        card.prompt.wrapped.connect(count)
+        card.resize(430 + margin, 300)
+        qtbot.wait(5)
+        card.prompt.wrapped.disconnect(count)
+        assert fits < 12
+        bar, lines = card.prompt.verticalScrollBar(), card.prompt.document().lineCount()
+        assert bar.isVisible() or bar.maximum() == 0 or lines <= 5

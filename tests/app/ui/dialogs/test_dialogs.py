@@ -3,7 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QApplication,
     QInputDialog,
@@ -57,6 +59,27 @@ def test_a_changed_setting_is_said(qtbot: QtBot, themes: ThemeManager) -> None:
     assert dialog._problem.isVisible()
     dialog.show_problem("")
     assert not dialog._problem.isVisible()
+
+
+def test_a_number_is_taken_once_nothing_more_is_typed(qtbot: QtBot, themes: ThemeManager) -> None:
+    dialog = SettingsDialog(themes, {"text_size": 100})
+    qtbot.addWidget(dialog)
+    dialog.show()
+    taken: list[object] = []
+    dialog.value_changed.connect(lambda _key, value: taken.append(value))
+    field = dialog.form.row("text_size").editor.field()
+    assert isinstance(field, QLineEdit)
+    field.selectAll()
+    QTest.keyClicks(field, "9999")  # by way of 99, which would be one
+    assert dialog.form.row("text_size").fault
+    qtbot.wait(700)
+    assert taken == []
+    field.selectAll()
+    QTest.keyClicks(field, "120")
+    qtbot.waitUntil(lambda: taken == [120])
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    dialog.reject()  # what was typed last is taken at the latest now
+    assert taken == [120, 125]
 
 
 @pytest.mark.parametrize("size_before", [100, 150])  # changed in the dialog itself, or before
