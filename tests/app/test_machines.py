@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.data.bandwidths import keep_bandwidth, keep_decoded, kept_bandwidth, kept_probe
 from app.data.state import StateFile
 from app.data.tunings import KeptTuning, Tunings, model_shape
 from app.engine.bandwidth import MOST_BYTES
-from app.engine.protocol import Hello
+from app.engine.protocol import Hello, LoadOptions
 from app.engine.recording import fingerprint
 from app.engine.threads import clamp_threads, cpu_name
 from app.machine import machine_for
@@ -22,6 +23,7 @@ from gguf_tools.facts import ModelFacts, read_facts
 from gguf_tools.machine import OF_LARGER, Machine
 from gguf_tools.plan import kernel_features, make_plan
 from inspector.measured import DecodeSample
+from inspector.planned import load_settings
 from inspector.records import BandwidthRecord
 from tests.helpers.shape_gguf import ShapeModel
 
@@ -51,6 +53,27 @@ def keep(state: StateFile, size: int, rate: float) -> None:
 
 def rate(machines: Machines, bytes_per_token: int) -> float | None:
     return machines.of(bytes_per_token).cpu.bandwidth_bytes_per_s
+
+
+def test_a_prompt_is_predicted_by_the_threads_that_read_it(
+    state: StateFile, tmp_path: Path
+) -> None:
+    keep(state, MOST_BYTES, 20e9)
+    machines = Machines(state, hello(), may_measure=False)
+    facts = read_facts(ShapeModel().builder().write(tmp_path / "m.gguf"))
+
+    def prefill(options: LoadOptions) -> float:
+        load = load_settings(msgspec.to_builtins(options), facts)
+        expected = make_plan(facts, load, machines.of(8 * GIB, options)).prefill.expected
+        assert expected is not None
+        return expected
+
+    cores = clamp_threads(64)  # as many as there are
+    one, many = LoadOptions(threads=1), LoadOptions(threads=1, threads_batch=64)
+    assert prefill(many) == pytest.approx(cores * prefill(one), rel=0.01)
+    assert prefill(LoadOptions(threads=64)) == pytest.approx(cores * prefill(one), rel=0.01)
+    # Decoding is not told to be faster by them.
+    assert machines.of(8 * GIB, many).cpu.flops_per_s == machines.of(8 * GIB, one).cpu.flops_per_s
 
 
 def test_each_size_has_its_own_probe(state: StateFile) -> None:

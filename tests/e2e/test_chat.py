@@ -308,6 +308,35 @@ def test_keys_go_to_the_message_once_a_chat_was_opened(
     assert window.focusWidget() is edit
 
 
+def test_model_that_is_loaded_is_not_loaded_again_when_it_is_chosen(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    loads: list[object] = []
+    program.app.models.loading.connect(lambda *load: loads.append(load))
+    program.app.window.show_page("models")
+    program.app.library.choose(str(model))
+    assert program.app.window.page == "chat"
+    program.settle()
+    assert loads == []
+    program.app.models.reload({"n_ctx": 2048})  # which is what Load settings are for
+    program.until(lambda: len(loads) == 1)
+    program.ready()
+
+
+def test_what_one_load_had_to_say_goes_with_the_next(
+    open_program: Open, fake_script: FakeScript, model: Path
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program(model).ready()
+    program.app.models.notices.say("Flash attention was turned on.")
+    assert "engine" in program.notices()
+    program.app.models.reload({"n_ctx": 2048})
+    program.until(lambda: "engine" not in program.notices())
+    program.ready()
+
+
 def test_chat_of_another_model_offers_it(
     open_program: Open, fake_script: FakeScript, model: Path, tmp_path: Path
 ) -> None:

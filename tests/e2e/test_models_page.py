@@ -155,6 +155,22 @@ def test_a_bandwidth_measured_while_busy_is_measured_again_by_a_click(
     assert toolbar._measure.isHidden() != is_rough()
 
 
+def test_before_the_first_prediction_it_is_said_to_come(
+    home: Path, open_program: Open, fake_script: FakeScript
+) -> None:
+    fake_script(replies=["ok"])
+    program = open_program()
+    app = program.app
+    program.until(lambda: app.engine.state.hello is not None)
+    predictions = app.models_page.predictions
+    program.until(lambda: bool(app.scanner.entries) and not app.scanner.is_scanning)
+    assert predictions._machine is None  # nobody looked yet
+    predictions.show_basis()
+    assert app.models_page.page.toolbar._basis.text() == "Predictions come in a moment"
+    app.window.show_page("models")
+    program.until(lambda: app.models_page.page.toolbar._basis.text().startswith("Predicted for"))
+
+
 def test_memory_is_measured_at_a_small_model_s_own_size(
     home: Path, open_program: Open, fake_script: FakeScript
 ) -> None:
