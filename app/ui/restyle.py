@@ -15,7 +15,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
-__all__ = ["Restyler", "mark_windows"]
+__all__ = ["Restyler", "mark_windows", "polish"]
 
 _SLICE_S: Final = 0.004
 _APART_MS: Final = 12  # so that a slice and a frame do not come in one turn
@@ -63,7 +63,7 @@ class Restyler(QObject):
             elif widget.testAttribute(_POLISHED):
                 self._waiting.append(widget)
         for widget in shown:
-            _polish(widget)
+            polish(widget)
         self._timer.setInterval(_FIRST_MS)
         self._work_until(end)
 
@@ -77,7 +77,7 @@ class Restyler(QObject):
         while self._waiting and time.perf_counter() < end:
             widget = self._waiting.popleft()
             if isValid(widget):
-                _polish(widget)
+                polish(widget)
         if not isValid(self._timer):  # a widget's own handler, or a collection, ended us meanwhile
             self._waiting.clear()
         elif not self._waiting:
@@ -108,7 +108,7 @@ def mark_windows() -> None:
                 child.update()
 
 
-def _polish(widget: QWidget) -> None:
-    """Apply the rules anew, as Qt does it after a change of the sheet."""
+def polish(widget: QWidget) -> None:
+    """Apply the rules anew, as Qt does it after a change of the sheet; ahead of its turn."""
     widget.style().polish(widget)
     QCoreApplication.sendEvent(widget, QEvent(_STYLE_CHANGE))

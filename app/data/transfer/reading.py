@@ -47,6 +47,8 @@ def _decoded(path: Path) -> object:
     try:
         if path.is_dir():
             raise TransferError(f"{path} is a folder: name a file.")
+        if not path.exists():
+            raise TransferError(f"There is no file {path}.")
         if not path.is_file():
             raise TransferError(f"{path} is not a file.")
         size = path.stat().st_size

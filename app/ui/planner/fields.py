@@ -91,20 +91,28 @@ class CountField(QSpinBox):
 
     def valueFromText(self, text: str) -> int:
         """Return what was typed, within the limits."""
-        if text == self.specialValueText():
+        if self._is_special(text):
             return self.minimum()
         found = self.maximum() if _is_vast(text) else parse_count(text)
         return self.value() if found is None else min(max(found, self.minimum()), self.maximum())
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Accept anything that may become a number."""
-        if not text.strip() or text == self.specialValueText():
+        if self._is_special(text):
+            return QValidator.State.Acceptable, text, position
+        special = self.specialValueText().casefold()
+        if not text.strip() or special.startswith(text.strip().casefold()):
             return QValidator.State.Intermediate, text, position
         if parse_count(text) is not None or _is_vast(text):
             return QValidator.State.Acceptable, text, position
         if re.fullmatch(r"[\d.,\s\u00a0\u202f']*[kKmM]?", text):
             return QValidator.State.Intermediate, text, position
         return QValidator.State.Invalid, text, position
+
+    def _is_special(self, text: str) -> bool:
+        """Tell whether a text is the words for the least value, such as "all 33", or the first."""
+        special = self.specialValueText().casefold()
+        return bool(special) and text.strip().casefold() in {special, special.split()[0]}
 
     def _too_far(self, text: str, *, is_whole: bool) -> str:
         """Return which end a number is beyond; a beginning may be below the lower one."""

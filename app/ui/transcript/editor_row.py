@@ -7,6 +7,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
 from app.ui.elide import ElidedLabel
+from app.ui.restyle import polish
 from app.ui.send_keys import is_enter, line_hint, send_name, sends
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
@@ -106,6 +107,8 @@ class EditorRow(QWidget):
     def restyle(self) -> None:
         """Take the style in force."""
         self.edit.setFont(self._host.style_in_force.text_font)
+        for button in (self.save_button, self.cancel_button):
+            polish(button)
         self.update()
 
     def height_at(self, width: int) -> int:

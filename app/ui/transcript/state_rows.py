@@ -10,6 +10,7 @@ from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QPainter, QPaintEven
 from PySide6.QtWidgets import QAbstractButton, QPushButton, QWidget
 
 from app.ui.numbers import numbered
+from app.ui.restyle import polish
 from app.ui.transcript.buttons import TextButton
 from app.ui.transcript.entry import Entry
 from app.ui.transcript.host import RowHost
@@ -214,6 +215,12 @@ class _ActionRow(_RowBase):
             if index < len(wanted):
                 button.setText(wanted[index].label)
                 button.setAccessibleName(wanted[index].label)
+
+    def restyle(self) -> None:
+        """Take the style in force; its rules come to hidden buttons later, which is too late."""
+        for button in self._buttons:
+            polish(button)
+        super().restyle()
 
     def _choose(self, index: int, _checked: bool = False) -> None:
         if self._entry is not None and index < len(self._entry.view.actions):

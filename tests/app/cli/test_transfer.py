@@ -97,7 +97,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert out == "1 chat imported from ChatGPT.\n"
     assert err == "Left out: entries that are not chats (1).\n"
     assert import_(str(tmp_path / "missing")) == 2
-    assert capsys.readouterr().err.endswith("is not a file.\n")
+    assert capsys.readouterr().err == f"There is no file {tmp_path / 'missing'}.\n"
 
 
 def test_a47_an_import_beside_an_open_window_says_so(

@@ -136,3 +136,19 @@ def test_the_wheel_belongs_to_the_page(qtbot: QtBot) -> None:
         assert not event.isAccepted()
     assert (field.value(), slider.value(), choice.currentIndex()) == (1, 0, 0)
     assert decimal.value() == 0
+
+
+@pytest.mark.parametrize("text", ["all", "ALL", "all 33", " all "])
+def test_words_that_stand_for_a_value_can_be_typed(qtbot: QtBot, text: str) -> None:
+    field = CountField(-1, 33)
+    qtbot.addWidget(field)
+    field.setSpecialValueText("all 33")
+    field.setValue(7)
+    said: list[str] = []
+    field.refused.connect(said.append)
+    field.selectAll()
+    QTest.keyClicks(field, text)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert field.value() == -1
+    assert field.text() == "all 33"
+    assert set(said) <= {""}
