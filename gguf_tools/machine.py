@@ -64,8 +64,9 @@ class Device:
 
     Bandwidth is what weights are read at (bytes per second), ``flops_per_s`` the dense 16-bit
     rate; ``prefill_flops_per_s`` that of a prompt, which a processor may read with other threads
-    than it decodes with (None: the same). ``pool`` names the memory a device draws on: devices of unified memory share one.
-    ``overhead_bytes`` are taken by the driver's context before anything is loaded.
+    than it decodes with (None: the same). ``pool`` names the memory a device draws on: devices of
+    unified memory share one. ``overhead_bytes`` are taken by the driver's context before anything
+    is loaded.
     ``link_bytes_per_s`` is the way to the device: its bus, or to one of another computer ("rpc")
     the network, whose round trip is ``round_trip_s`` (seconds). ``bandwidth_note`` says what is
     special about the bandwidth.
