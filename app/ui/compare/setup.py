@@ -94,6 +94,8 @@ class SetupCard(QFrame):
         self.prompt.setPlaceholderText(self.tr("Ask all variants the same question."))
         self.prompt.setAccessibleName(self.tr("Prompt for all variants"))
         self.prompt.setTabChangesFocus(True)
+        # All is wrapped; a bar below would cover the last line.
+        self.prompt.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.prompt.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.prompt.installEventFilter(self)
         self.prompt.wrapped.connect(self._fit)

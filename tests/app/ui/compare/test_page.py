@@ -264,3 +264,4 @@ def test_prompt_settles_whatever_its_width(qtbot: QtBot, themes: ThemeManager, m
         assert fits < 12
         bar, lines = card.prompt.verticalScrollBar(), card.prompt.document().lineCount()
         assert bar.isVisible() or bar.maximum() == 0 or lines <= 5
+        assert not card.prompt.horizontalScrollBar().isVisible()
