@@ -78,26 +78,21 @@ def test_the_offer_covers_nothing_of_the_transcript(program: Program) -> None:
 
 def test_what_another_branch_left_in_the_cache_is_not_told_as_all(program: Program) -> None:
     controller, session = program.app.controller, program.app.inspector.session
+    undo = program.app.window.actions_by_key["undo"]
     program.until(lambda: session.has_evaluated)
     first, second = (message.stats for message in controller.path if message.role == "assistant")
     assert first is not None
     assert second is not None
-    undo = program.app.window.actions_by_key["undo"]
-    # The second question: what was asked and answered first lies there still.
-    program.app.chat._on_action(MessageAction("edit", controller.path[2].id, "Less"))
-    program.until(lambda: program.texts()[2] == "Less")
-    program.answered()
-    program.until(lambda: session.has_evaluated)
-    undo.trigger()
-    program.until(lambda: program.texts()[2] == "More")
-    program.until(lambda: session.chat_cached_tokens == first.context_used_tokens)
-    assert session.used_tokens == second.context_used_tokens
-    assert not session.has_evaluated
-    # The first one: nothing of this branch.
-    program.app.chat._on_action(MessageAction("edit", controller.path[0].id, "Good day"))
-    program.until(lambda: program.texts()[0] == "Good day")
-    program.answered()
-    program.until(lambda: session.has_evaluated)
-    undo.trigger()
-    program.until(lambda: program.texts()[0] == "Hello")
-    program.until(lambda: session.chat_cached_tokens == 0)
+    # The second question: what was asked and answered first lies there still. The first: nothing.
+    for place, cached_tokens in ((2, first.context_used_tokens), (0, 0)):
+        asked = program.texts()[place]
+        edit = MessageAction("edit", controller.path[place].id, "Otherwise")
+        program.app.chat._on_action(edit)
+        program.until(lambda place=place: program.texts()[place] == "Otherwise")
+        program.answered()
+        program.until(lambda: session.has_evaluated)
+        undo.trigger()
+        program.until(lambda place=place, asked=asked: program.texts()[place] == asked)
+        program.until(lambda tokens=cached_tokens: session.chat_cached_tokens == tokens)
+        assert session.used_tokens == second.context_used_tokens
+        assert not session.has_evaluated
