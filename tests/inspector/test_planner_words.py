@@ -118,6 +118,14 @@ def test_many_chats_are_not_told_as_weights_that_do_not_fit() -> None:
     assert str(verdict_detail(tight)) == "over the load line at any context"
 
 
+def test_buffers_that_leave_no_room_are_told_as_such() -> None:
+    # 4.2 GiB of weights lie in 5; scores of 2,048 tokens against 16,384 at once do not.
+    wanted = {"context": 256, "batch": 16_384, "flash_attention": "off", "conversations": 8}
+    found = row(box(memory_bytes=5 * GIB), **wanted)
+    assert (found.verdict, found.cause) == ("compute_breaks", "compute")
+    assert str(verdict(found)[0]) == "Buffers don't fit"
+
+
 def test_a_cache_that_fits_for_no_token() -> None:
     found = row(box(memory_bytes=SMALL), context=131_072)
     nothing = replace(found, context_breaks=0, memory_ends=0)
