@@ -120,7 +120,12 @@ def test_many_chats_are_not_told_as_weights_that_do_not_fit() -> None:
 
 def test_buffers_that_leave_no_room_are_told_as_such() -> None:
     # 4.2 GiB of weights lie in 5; scores of 2,048 tokens against 16,384 at once do not.
-    wanted = {"context": 256, "batch": 16_384, "flash_attention": "off", "conversations": 8}
+    wanted: dict[str, Any] = {
+        "context": 256,
+        "batch": 16_384,
+        "flash_attention": "off",
+        "conversations": 8,
+    }
     found = row(box(memory_bytes=5 * GIB), **wanted)
     assert (found.verdict, found.cause) == ("compute_breaks", "compute")
     assert str(verdict(found)[0]) == "Buffers don't fit"
