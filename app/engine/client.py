@@ -321,7 +321,6 @@ class EngineClient:
         self, path: str, options: LoadOptions, on_progress: Callable[[float], None] | None
     ) -> ModelInfo:
         request = Load(id=self.new_id(), path=path, options=options)
-        self._enter("load", request.id)
         self.send(request)
         for message in self.messages(request.id):
             if isinstance(message, Progress) and on_progress is not None:
@@ -342,7 +341,6 @@ class EngineClient:
             WorkerDied: the worker ended.
         """
         began = False
-        self._enter("prefill", request.id)
         self.send(request)
         try:
             for message in self.messages(request.id):
@@ -355,7 +353,6 @@ class EngineClient:
                 self._on_notice(death.recovery.sentence)
             self.start()
             self.load(*self._loaded)
-            self._enter("prefill", request.id)
             self.send(request)
             yield from self.messages(request.id)
 

@@ -58,10 +58,11 @@ class CachedChat(QObject):
             return None
         if last is None or last.conversation_id != path[0].conversation_id:
             return 0
-        ids = [message.id for message in path]
-        if last.message_id not in ids:
+        if all(message.id != last.message_id for message in reversed(path)):
             return self._common(path)
-        self._branch = frozenset(ids[: ids.index(last.message_id) + 1])
+        if last.message_id not in self._branch:  # once a turn: the branch may have thousands
+            ids = [message.id for message in path]
+            self._branch = frozenset(ids[: ids.index(last.message_id) + 1])
         return last.tokens if last.tokens < used_tokens else None
 
     def _common(self, path: Sequence[Message]) -> int | None:
